@@ -19,10 +19,12 @@ from glowmcu.ops.elementwise import Add, Maximum, Minimum, Mul, SquaredDifferenc
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 from glowmcu.ops.normalization import Softmax
-from glowmcu.ops.padding import Pad
+from glowmcu.ops.padding import MirrorPad, Pad
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 from glowmcu.ops.quantization import Requantize
 from glowmcu.ops.reduction import Mean, ReduceMax, ReduceMin, Sum
+from glowmcu.ops.resize import ResizeNearestNeighbor
+from glowmcu.ops.scan import ArgMax
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Slice, Split
 from glowmcu.ops.space import DepthToSpace, SpaceToDepth
@@ -147,6 +149,13 @@ MOVEMENT = {
     "reverse": lambda: one(Reverse((0, 2)), [q8(2, 3, 5)], q8(1)),
     "concatenation": lambda: one(Concatenation(1), [q8(2, 3), q8(2, 1), q8(2, 4)], q8(1)),
     "slice": lambda: one(Slice((0, 1, 2), (2, 2, 3), (1, 1, 1)), [q8(2, 3, 5)], q8(1)),
+    "slice in steps": lambda: one(Slice((0, 4, 1), (2, 3, 2), (1, -2, 3)), [q8(2, 5, 6)], q8(1)),
+    "mirrored": lambda: one(MirrorPad(((1, 0), (2, 3))), [q8(2, 4)], q8(1)),
+    "mirrored with edges": lambda: one(MirrorPad(((2, 1), (0, 4)), edge_twice=True), [q8(2, 4)],
+                                       q8(1)),
+    "each pixel several times": lambda: one(
+        ResizeNearestNeighbor((6, 6)), [q8(1, 3, 2, 4)], q8(1)),
+    "largest": lambda: one(ArgMax(1), [q8(3, 40)], TensorType((3,), ElementType.I32)),
     "split": lambda: one(Split(1, (2, 3)), [q8(2, 5)], q8(1), q8(1)),
     "unpack": lambda: one(Split(0, (1, 1), drop_axis=True), [q8(2, 5)], q8(1), q8(1)),
     "pad": lambda: one(Pad(((1, 0), (2, 3)), -77), [q8(2, 3)], q8(1)),

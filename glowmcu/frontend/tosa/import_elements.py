@@ -21,6 +21,7 @@ from glowmcu.ops.elementwise import Add, Maximum, Minimum, Mul, Sub
 from glowmcu.ops.lookup import Lookup, all_values
 from glowmcu.ops.quantization import Requantize
 from glowmcu.ops.reduction import ReduceMax, ReduceMin, Sum
+from glowmcu.ops.scan import ArgMax
 
 _I8, _I32 = ElementType.I8, ElementType.I32
 _PLAIN: dict[str, type[Operation]] = {
@@ -115,6 +116,16 @@ def import_plain(state: Import, op: TosaOp) -> None:
         return
     operation = _PLAIN[op.name]()
     state.emit(op, operation, [state.value(ref) for ref in refs[:2]], op.results[0].type)
+
+
+@importer("argmax")
+def import_argmax(state: Import, op: TosaOp) -> None:
+    """The first of the largest along one axis, which goes."""
+    (x,) = _expect_operands(op, 1)
+    axis = op.attributes.get("axis")
+    if type(axis) is not int or not 0 <= axis < x.type.rank:
+        raise Unsupported("GM106", f"argmax along axis {axis} of {x.type}")
+    state.emit(op, ArgMax(axis), [state.value(x)], op.results[0].type)
 
 
 @importer("reduce_sum", "reduce_max", "reduce_min")
