@@ -249,6 +249,11 @@ def test_the_text_that_errors_are_made_of_is_read() -> None:
     assert kinds(read(_TABLE)) == ["reshape"]
 
 
+def test_quantized_types_that_were_not_stripped_are_their_stored_integers() -> None:
+    quantized = _TABLE.replace("1x4xi8", "1x4x!quant.uniform<i8:f32, 0.5:-3>")
+    assert kinds(read(quantized)) == ["reshape"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "code", "said"),
     [
@@ -269,6 +274,7 @@ def test_the_text_that_errors_are_made_of_is_read() -> None:
         ("dense<[1, 4]>", "dense_resource<gone>", "GM101", "'gone' are missing"),
         ("!tosa.shape<2>)", "!tosa.shape<2>", "GM101", "line 5"),
         ("  }\\n}\\n", "  }\\n", "GM101", "the end of the text"),
+        ("  }\\n}\\n", "  }\\n  func.func @b() {\\n", "GM105", "several functions"),
         ("tosa.reshape %x, %s", "tosa.reshape %x", "GM101", "differ in number"),
         ("{values = dense<0>", "{mode = #tosa.mode<>, values = dense<0>", "GM101", "a word"),
         ("{values = dense<0>", "{values = 1, values = dense<0>", "GM101", "stands twice"),

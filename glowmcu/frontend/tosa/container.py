@@ -62,6 +62,10 @@ class _Reader:
         if in_module:
             self._open_module(is_generic)
         found = self._function()
+        if in_module and (scanner.peek("func.func") or scanner.peek('"func.func"')):
+            raise scanner.fail(
+                "GM105", "the module has several functions", "one is read: leave the model's own"
+            )
         if in_module:
             scanner.expect("}")
         if is_generic:
