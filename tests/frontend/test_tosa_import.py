@@ -250,8 +250,9 @@ def test_the_text_that_errors_are_made_of_is_read() -> None:
 
 
 def test_quantized_types_that_were_not_stripped_are_their_stored_integers() -> None:
-    quantized = _TABLE.replace("1x4xi8", "1x4x!quant.uniform<i8:f32, 0.5:-3>")
-    assert kinds(read(quantized)) == ["reshape"]
+    for type_ in ("<i8:f32, 0.5:-3>", "<i8<-127:127>:f32:1, {0.5, 1.0, 2.0, 3.0}>"):
+        quantized = _TABLE.replace("1x4xi8", f"1x4x!quant.uniform{type_}")
+        assert kinds(read(quantized)) == ["reshape"]
 
 
 @pytest.mark.parametrize(

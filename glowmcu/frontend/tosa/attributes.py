@@ -37,7 +37,7 @@ _SIZE = re.compile(r"(\d{1,12}|\?|\*)\s*x\s*")
 _HEX = re.compile(r'"0x((?:[0-9A-Fa-f]{2})*)"')
 _LIST = re.compile(r"[-+\[\]\d\s,.aeEflrstu]*")
 _SCALAR_TYPES = re.compile(r"(?:[su]?i\d{1,3}|b?f\d\w{0,12}|index)\b")
-_QUANTIZED = re.compile(r"!quant\.uniform<\s*(i\d+)\b[^<>]*>")
+_QUANTIZED = re.compile(r"!quant\.uniform<\s*(i\d+)\s*(?:<[-\d:\s]*>)?[^<>]*>")
 _ITEM = re.compile(r"[-+.\w]+")
 
 
