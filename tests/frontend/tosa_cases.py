@@ -41,6 +41,11 @@ def q8(*shape: int, scale: float = 0.05, point: int = 3) -> TensorType:
     return TensorType(shape, ElementType.I8, Quantization((float(np.float32(scale)),), (point,)))
 
 
+def _u8(scale: float, point: int) -> TensorType:
+    quantization = Quantization((float(np.float32(scale)),), (point,))
+    return TensorType((256,), ElementType.UI8, quantization)
+
+
 def weights(*shape: int, axis: int | None = None, point: int = 0) -> tuple[TensorType, Array]:
     """Random int8 constants; with `axis` of several scales."""
     count = 1 if axis is None else shape[axis]
@@ -129,6 +134,9 @@ ELEMENTS = {
     "clip": lambda: one(Clip((-5, 60)), [q8(30)], q8(1)),
     "requantize": lambda: one(Requantize(), [q8(256)], q8(1, scale=0.13, point=-100)),
     "requantize to finer steps": lambda: one(Requantize(), [q8(256)], q8(1, scale=0.011)),
+    "requantize from bytes without sign": lambda: one(
+        Requantize(), [_u8(0.05, 200)], q8(1, scale=0.06, point=-7)),
+    "requantize to bytes without sign": lambda: one(Requantize(), [q8(256)], _u8(0.04, 130)),
     "requantize to 16 bits": lambda: one(
         Requantize(), [q8(30)], TensorType((30,), ElementType.I16, Quantization((0.25,), (0,)))),
 }  # fmt: skip

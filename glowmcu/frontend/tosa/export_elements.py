@@ -6,7 +6,7 @@ import numpy as np
 
 from glowmcu.frontend.tosa.export_layers import expect_bytes
 from glowmcu.frontend.tosa.exporter import Export, exporter
-from glowmcu.frontend.tosa.records import Ref
+from glowmcu.frontend.tosa.records import Ref, signless
 from glowmcu.frontend.tosa.rescaling import apply, factors_of, is_defined
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Node
@@ -72,7 +72,9 @@ def export_requantize(state: Export, node: Node) -> None:
     largest = largest_offset(x.type)
     factors = factors_of(scale.multiplier, scale.shift, state.rounding(node), largest)
     points = x.type.zero_point, out.type.zero_point
-    state.bind(out, state.rescale(state.ref(x), factors, points, out.type.element))
+    unsigned = x.type.element is ElementType.UI8, out.type.element is ElementType.UI8
+    element = signless(out.type).element
+    state.bind(out, state.rescale(state.ref(x), factors, points, element, unsigned))
 
 
 @exporter(Add, Sub)

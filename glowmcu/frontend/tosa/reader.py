@@ -14,11 +14,10 @@ from glowmcu.frontend.known_inputs import (
 from glowmcu.frontend.tosa.container import read_container
 from glowmcu.frontend.tosa.importer import Import, load_importers, rounding_of
 from glowmcu.frontend.tosa.recognize import recognize
-from glowmcu.frontend.tosa.records import GraphNote, Ref, TosaFunction, TosaOp
+from glowmcu.frontend.tosa.records import GraphNote, Ref, TosaFunction, TosaOp, signless
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import FIXED_ROUNDING, Graph, State, Value
-from glowmcu.ir.types import TensorType
 
 
 def read_tosa(data: bytes, file_name: str, options: InputOptions) -> Graph:
@@ -154,7 +153,7 @@ class _Reader:
             if data is not None:
                 made = state.builder.add_constant(data, wanted.name, wanted.type.quantization)
                 operands.append(made)
-            elif ref in state.values and ref.type == _plain(wanted.type):
+            elif ref in state.values and ref.type == signless(wanted.type):
                 # Stored values are the same, whatever is thought of them so far.
                 operands.append(state.retyped(state.values[ref], wanted.type.quantization))
             else:
@@ -197,7 +196,7 @@ def _fitting(function: TosaFunction) -> GraphNote | None:
     if note is None or len({len(note.inputs), len(note.types), len(function.arguments)}) != 1:
         return None
     pairs = zip(note.types, function.arguments, strict=True)
-    if any(_plain(type_) != ref.type for type_, ref in pairs):
+    if any(signless(type_) != ref.type for type_, ref in pairs):
         return None
     count = len(note.states)
     if count > min(len(note.types), len(function.results)):
@@ -208,10 +207,6 @@ def _fitting(function: TosaFunction) -> GraphNote | None:
         for data, type_ in zip(note.states, types, strict=True)
     )
     return note if fits else None
-
-
-def _plain(type_: TensorType) -> TensorType:
-    return TensorType(type_.shape, type_.element)
 
 
 def _expect_form(op: TosaOp) -> None:
