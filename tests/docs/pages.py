@@ -20,6 +20,7 @@ NOT_RUN = {
     r"glowmcu .*serial:": "needs a board",
     r"glowmcu flash ": "needs a flash tool and a board",
     r"glowmcu (tune --kernels|compile .*--kernels)": "tests/tuning measures kernels, for long",
+    r"glowmcu compile .*--accelerator ethos-u": "needs Vela: tests/delegation has it",
     r"glowmcu doctor": "ends with 2 where a tool is missing",
     r"make .*UART=": "needs the reader's own driver",
     r"qemu-system-\w+ .*-serial pty": "tests/verify/test_board_pages.py types it: it never ends",
@@ -111,6 +112,7 @@ BROUGHT = {
     "docs/border.md": Brought(
         {name: DIGITS / name for name in ("digits.onnx", "calibration.npz")}, QUANTIZED
     ),
+    "docs/accelerators.md": KWS,
     "docs/boards/esp32.md": KWS,
     "docs/boards/index.md": Brought({**KWS.files, "mine.toml": _own_board}),
     "docs/boards/mps2.md": KWS,
