@@ -54,6 +54,7 @@ class Builder:
         return self.model.tensor(f"t{self._count}", shape, "int8", 0.1, 3)
 
     def conv(self, x: TensorRef, before: int, after: int, size: int = 8, k: int = 3) -> TensorRef:
+        """Of an image of `size` by `size`."""
         self._count += 1
         weights = self._random.integers(-127, 128, (after, k, k, before)).astype(np.int8)
         scales = self._random.uniform(0.001, 0.01, after).tolist()

@@ -27,7 +27,7 @@ from glowmcu.ops.delegate import EthosU
 from glowmcu.ops.registry import load_operations
 from glowmcu.pipeline import reference_graph
 from tests.conftest import SHARED
-from tests.delegation.models import around_the_core, chain, several_outputs
+from tests.delegation.models import Builder, around_the_core, chain, several_outputs
 
 
 @pytest.fixture(scope="session")
@@ -121,6 +121,37 @@ def test_places_are_those_that_vela_says(data: object, vela: Vela) -> None:
     want = [item.tobytes() for item in run_graph(graph, inputs)]
     assert [item.tobytes() for item in run_graph(division.graph, inputs)] == want
     assert [item.tobytes() for item in run_graph(again, inputs)] == want
+
+
+def test_an_operator_that_vela_ends_for_stays_and_the_rest_goes(vela: Vela, tmp_path: Path) -> None:
+    """Vela 5.2 divides by zero for this convolution, whose weights are all alike."""
+    b = Builder(3)
+    y = b.conv(b.input(1, 64, 64, 4), 4, 8, 64)
+    ones = b.model.constant("ones", np.ones((8, 3, 3, 8), np.int8), [0.01] * 8, [0] * 8, 0)
+    zeros = b.model.constant("zeros", np.zeros(8, np.int32), [0.001] * 8, [0] * 8, 0)
+    z = b.tensor(1, 13, 13, 8)
+    options = {"stride_h": 5, "stride_w": 5, "dilation_h_factor": 1, "dilation_w_factor": 1,
+               "padding": "SAME"}  # fmt: skip
+    b.model.op("CONV_2D", [y, ones, zeros], [z], options)
+    data = b.finish(b.conv(z, 8, 8, 13))
+    bundle = compiled(tmp_path, data)
+    entry = bundle.manifest.delegation
+    assert entry is not None
+    assert [region.ops for region in entry.regions] == [("conv_2d",), ("conv_2d",)]
+    (stay,) = entry.stays
+    assert "Vela" in stay.reason
+    assert glowmcu.verify(bundle, model=data).passed
+
+
+def test_what_vela_refuses_stays_with_its_reason(vela: Vela, tmp_path: Path) -> None:
+    b = Builder(4)
+    y, pooled = b.conv(b.input(1, 16, 16, 4), 4, 8, 16), b.tensor(1, 16, 16, 8)
+    window = {"filter_height": 9, "filter_width": 9, "stride_h": 1, "stride_w": 1}
+    b.model.op("AVERAGE_POOL_2D", [y], [pooled], {**window, "padding": "SAME"})
+    data = b.finish(b.conv(pooled, 8, 8, 16))
+    entry = compiled(tmp_path, data).manifest.delegation
+    assert entry is not None
+    assert [item.reason.startswith("Vela: ") for item in entry.stays] == [True], entry.stays
 
 
 def test_a_region_of_a_file_has_a_place_for_each_tensor(vela: Vela) -> None:
