@@ -30,8 +30,8 @@ _TOML = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "t
 _MOST_BYTES = 1 << 20
 _PREFIX = re.compile(r"[a-z][a-z0-9_]{0,11}")
 _OPERATIONS: dict[str, type[Operation]] = {item.name: item for item in HOOKED}
-#: Prefixes that are other functions' already.
-_TAKEN = ("glowmcu", "ethos_u")
+#: Prefixes that are other functions' or other files' of a bundle already.
+_TAKEN = ("glowmcu", "ethos_u", "model", "weights")
 _MOST_ALIGN = 16
 _NUMBER = "a number that is not negative"
 
@@ -169,7 +169,7 @@ class _Reader:
         if not isinstance(value, str) or not _PREFIX.fullmatch(value) or value in _TAKEN:
             self.add(
                 f"prefix is {value!r}; C functions begin with it: 1 to 12 of a-z, 0-9 and _, a "
-                f"letter first, and not {' or '.join(_TAKEN)}"
+                f"letter first, and not {', '.join(_TAKEN)}"
             )
             return ""
         return value

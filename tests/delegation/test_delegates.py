@@ -17,6 +17,7 @@ from glowmcu.compilation import Options
 from glowmcu.cores import core
 from glowmcu.delegation.delegate_regions import divide
 from glowmcu.delegation.described import read_described
+from glowmcu.facts.document import read_facts
 from glowmcu.host_compiler import STRICT_FLAGS, host_compiler
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.interpreter import run_graph
@@ -26,9 +27,11 @@ from glowmcu.lowering.passes import lower
 from glowmcu.ops.delegate import Delegate
 from glowmcu.ops.registry import load_operations
 from glowmcu.pipeline import compile_model, reference_graph
+from glowmcu.report.page import report_page
 from glowmcu.verify.host import Host
 from tests.conftest import SHARED
 from tests.delegation.models import ACME, acme, around_the_core, chain, several_outputs
+from tests.report.test_facts_schema import schema
 
 MODELS = {"chain": chain, "around the core": around_the_core, "several outputs": several_outputs}
 
@@ -207,6 +210,30 @@ def test_the_manifest_says_who_computes_what_and_why(tmp_path: Path) -> None:
     body = json.loads((plain.path / "manifest.json").read_text())
     assert "delegation" not in body
     assert all("device" not in layer for layer in body["layers"])
+
+
+@pytest.mark.arm
+def test_facts_of_commands_are_what_the_schema_says(tmp_path: Path) -> None:
+    bundle = compiled(tmp_path, chain())
+    glowmcu.verify(bundle)
+    found = glowmcu.bench(bundle)
+    assert found.json()["estimates"]["device"] == "Acme NPU"  # type: ignore[index]
+    facts = read_facts(bundle.path)
+    assert facts["compile"]["delegation"]["regions"]
+    check_facts(facts)
+    page = tmp_path / "r.html"
+    page.write_text(report_page(bundle), encoding="utf-8")
+    assert "Acme NPU computes 2 layers in 1 region" in page.read_text(encoding="utf-8")
+
+
+def check_facts(facts: dict[str, object]) -> None:
+    """As tests of the schema do: no field but those that it names."""
+    jsonschema = pytest.importorskip("jsonschema")
+    body = schema(strict=True)
+    for name, part in facts.items():
+        if name in body["$defs"]:
+            rule = {"$ref": f"#/$defs/{name}", "$defs": body["$defs"]}
+            jsonschema.validate(part, rule)
 
 
 def test_the_core_waits_for_an_accelerator_that_failed_and_says_so(tmp_path: Path) -> None:

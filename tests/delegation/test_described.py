@@ -26,6 +26,7 @@ WRONG = {
     "no name": (ACME.replace('name = "Acme NPU"', ""), "name is None"),
     "a prefix that is no identifier": (ACME.replace('"acme"', '"Ac-me"'), "prefix is 'Ac-me'"),
     "a prefix of ours": (ACME.replace('"acme"', '"glowmcu"'), "prefix is 'glowmcu'"),
+    "a prefix of a file": (ACME.replace('"acme"', '"weights"'), "prefix is 'weights'"),
     "an alignment of three": (ACME.replace("align = 8", "align = 3", 1), "align is 3"),
     "a negative cost": (ACME.replace("cycles_per_call = 100", "cycles_per_call = -1"), "is -1"),
     "a cost that is a text": (ACME.replace("= 300", '= "300"'), "cycles_per_region is '300'"),
