@@ -59,7 +59,7 @@ class EthosUBackEnd:
     def lowered(self, region: Graph) -> Lowered | Refused:
         named, nodes = _named(region)
         try:
-            output = self.vela.compiled(export_tflite(named))
+            output = self.vela.compiled(_file(named))
         except VelaEnded as cause:
             failing = self._failing_alone(region)
             if not failing:
@@ -95,7 +95,7 @@ class EthosUBackEnd:
 
     def _survives(self, graph: Graph) -> bool:
         try:
-            self.vela.compiled(export_tflite(_named(graph)[0]))
+            self.vela.compiled(_file(_named(graph)[0]))
         except VelaEnded:
             return False
         return True
@@ -119,6 +119,11 @@ class EthosUBackEnd:
 
     def _cost(self, region: Graph, cycles: int) -> RegionCost:
         return RegionCost(cycles, _CALL_CYCLES + border_bytes(region) / _COPIED_PER_CYCLE)
+
+
+def _file(graph: Graph) -> bytes:
+    """Weights of four bits as int8: Vela 5.2 ends with a division by zero for packed ones."""
+    return export_tflite(graph, packs_weights=False)
 
 
 def _nothing_special() -> Graph:
