@@ -8,6 +8,7 @@ import numpy as np
 
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.frontend.tflite.writer_tables import TensorRef
+from glowmcu.kernels.common.hooks import HOOKED
 
 #: An accelerator that computes convolutions and additions.
 ACME = """
@@ -30,6 +31,15 @@ when = ["out_channels % 4 == 0", "kernel_height <= 3"]
 operator = "add"
 cycles_per_output = 0.1
 """
+
+
+#: One that computes all that hooks can, for nothing.
+FREE = """
+name = "All"
+prefix = "all"
+align = 16
+weights_align = 16
+""" + "".join(f'[[accepts]]\noperator = "{item.name}"\n' for item in HOOKED)
 
 
 def acme(folder: Path, text: str = ACME, name: str = "acme.toml") -> Path:

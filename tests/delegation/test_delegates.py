@@ -30,8 +30,9 @@ from glowmcu.pipeline import compile_model, reference_graph
 from glowmcu.report.page import report_page
 from glowmcu.verify.host import Host
 from tests.conftest import SHARED
-from tests.delegation.models import ACME, acme, around_the_core, chain, several_outputs
+from tests.delegation.models import ACME, FREE, acme, around_the_core, chain, several_outputs
 from tests.report.test_facts_schema import schema
+from tests.support.stream_models import random_stream_model
 
 MODELS = {"chain": chain, "around the core": around_the_core, "several outputs": several_outputs}
 
@@ -56,6 +57,17 @@ def test_a_divided_graph_means_what_the_whole_did(name: str, tmp_path: Path) -> 
     want = run_graph(graph, inputs)
     for got in (run_graph(division.graph, inputs), run_graph(again, inputs)):
         assert [item.tobytes() for item in got] == [item.tobytes() for item in want]
+
+
+@pytest.mark.parametrize("seed", [2, 6, 7, 10])
+def test_models_with_states_are_divided(seed: int, tmp_path: Path) -> None:
+    data = random_stream_model(seed)
+    bundle = compiled(tmp_path, data, FREE)
+    assert bundle.manifest.delegation is not None
+    assert bundle.manifest.delegation.regions
+    hooks = bundle.path / "accelerator" / "all_hooks.c"
+    found = glowmcu.verify(bundle, model=data, hooks=hooks)
+    assert found.passed, found
 
 
 def test_a_side_on_the_core_cuts_a_region(tmp_path: Path) -> None:

@@ -23,11 +23,13 @@ from glowmcu.host_compiler import STRICT_FLAGS, host_compiler
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.text import parse_graph, print_graph
 from glowmcu.lowering.passes import lower
+from glowmcu.number_text import count
 from glowmcu.ops.delegate import EthosU
 from glowmcu.ops.registry import load_operations
 from glowmcu.pipeline import reference_graph
-from tests.conftest import SHARED
+from tests.conftest import REPO, SHARED
 from tests.delegation.models import Builder, around_the_core, chain, several_outputs
+from tests.support.stream_models import random_stream_model
 
 
 @pytest.fixture(scope="session")
@@ -183,6 +185,59 @@ def test_a_region_of_a_file_has_a_place_for_each_tensor(vela: Vela) -> None:
     places = {**region.inputs, **region.outputs}
     assert places.keys() == sizes.keys()
     assert all(places[name] + sizes[name] <= region.scratch_bytes for name in sizes)
+
+
+@pytest.mark.parametrize("seed", [7, 9, 10])
+def test_models_with_states_go_through_vela(seed: int, vela: Vela, tmp_path: Path) -> None:
+    """Of 9 nothing is only read, of 10 one result is a part of another."""
+    data = random_stream_model(seed)
+    bundle = compiled(tmp_path, data)
+    assert bundle.manifest.delegation is not None
+    assert bundle.manifest.delegation.regions
+    assert glowmcu.verify(bundle, model=data).passed
+
+
+def test_commands_that_address_other_memory_are_refused(vela: Vela) -> None:
+    graph = lower(reference_graph(chain(), "m.tflite"))
+    first = next(node for node in graph.nodes if node.op.name == "conv_2d")
+    graph = graph.replace(graph.nodes[: graph.nodes.index(first) + 1], [first.output])
+    data = vela.compiled(export_tflite(graph, packs_weights=False)).data
+    commands = read_region(data, "vela").commands.tobytes()
+    setting = bytes([0x0F, 0x01, 0x01, 0x00])  # operands are in region 1
+    assert setting in commands
+    wrong = data.replace(commands, commands.replace(setting, bytes([0x0F, 0x01, 0x03, 0x00])))
+    with pytest.raises(ValueError, match="addresses region 3"):
+        read_region(wrong, "vela")
+
+
+def test_the_page_shows_what_vela_says(vela: Vela, tmp_path: Path) -> None:
+    text = (REPO / "docs" / "accelerators.md").read_text(encoding="utf-8")
+    rows = {
+        cells[0]: cells[1:]
+        for cells in (
+            [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()
+        )
+        if len(cells) == 5
+    }
+    for number, model in enumerate(rows[""]):
+        path = SHARED / "models" / f"{model}_int8.tflite"
+        if not path.exists():
+            pytest.skip(f"{path} is not there")
+        bundle = glowmcu.compile(
+            path, board="mps3-an547", output=tmp_path / model, accelerator="ethos-u55-128"
+        )
+        entry = bundle.manifest.delegation
+        assert entry is not None
+        said = rows["cycles with the Ethos-U"][number], rows["cycles of the core alone"][number]
+        if entry.regions:
+            (region,) = entry.regions
+            cycles = region.cycles + region.transfer_cycles
+            assert said == (count(cycles), count(region.core_cycles))
+        else:
+            there = said[0].removeprefix("stays: ")
+            assert entry.stays[0].reason.startswith(f"about {there} cycles")
+            assert entry.stays[0].reason.endswith(f"{said[1]} on the core")
+        assert rows["arena B"][number] == count(bundle.manifest.arena_bytes)
 
 
 @pytest.mark.parametrize("model", ["kws", "vww", "ic", "ad"])
