@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -185,6 +186,25 @@ def test_the_stack_that_a_bundle_states_is_enough(core_name: str, tmp_path: Path
     made = compile_model(several_outputs(), "m.tflite", options)
     assert made.manifest.costs.stack_bytes
     assert outside_bounds(made, core_name, tmp_path / "b") == []
+
+
+@pytest.mark.arm
+def test_weights_lie_where_the_accelerator_needs_them(tmp_path: Path) -> None:
+    text = 'weights_memory = "dtcm"\n' + ACME
+    given: dict[str, Any] = {"name": "m", "board": "nucleo-h743zi"}
+    given["accelerator"] = acme(tmp_path, text)
+    bundle = glowmcu.compile(around_the_core(), output=tmp_path / "b", **given)
+    (entry,) = (item for item in bundle.manifest.placement if item.what == "weights" and
+                item.region == "dtcm")  # fmt: skip
+    devices = [layer.index for layer in bundle.manifest.layers if layer.device]
+    assert list(entry.layers) == devices
+    assert glowmcu.verify(bundle, ["host", "cortex-m"]).passed
+    place = {"weights:region 0": "itcm", "code": "itcm"}
+    again = glowmcu.compile(around_the_core(), output=tmp_path / "c", place=place, **given)
+    assert any(item.region == "itcm" and 0 in item.layers for item in again.manifest.placement)
+    assert glowmcu.verify(again, ["host", "cortex-m"]).passed
+    with pytest.raises(glowmcu.GlowmcuError, match="GM404"):
+        glowmcu.compile(around_the_core(), output=tmp_path / "d", **{**given, "board": "nrf52"})
 
 
 @pytest.mark.parametrize("goal", ["speed", "size", "ram", "flash"])

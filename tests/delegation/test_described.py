@@ -40,6 +40,7 @@ WRONG = {
     "no list": (ACME + 'when = "in_bytes > 1"\n', "must be a list"),
     "accepts nothing": ('name = "A"\nprefix = "a"\n', "it accepts nothing"),
     "accepts no table": ('name = "A"\nprefix = "a"\naccepts = [1]\n', "must be a table"),
+    "a memory by number": ("weights_memory = 1\n" + ACME, "weights_memory is 1"),
     "boards by number": ("boards = [1]\n" + ACME, "boards is [1]"),
 }
 
