@@ -106,6 +106,7 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--place": _mapping("place"),
     "--slide": _mapping("slide"),
     "--state": Argument("states", rf"none\b|{_PAIR}", _state, "{}"),
+    "--accelerator": Argument("accelerator", rf"ethos-u[\d-]+|{_FILE}", _word),
     "--board": Argument("board", rf"generic\b|[a-z][\w-]*\d[\w-]*|{_PLACE}", _word),
     "--core": Argument("core", rf"(?:cortex|rv32|hazard)[\w-]+|{_PLACE}", _word),
     "--format": Argument("format", r"(?:tflite|tosa|stablehlo)\b", _word),
@@ -127,8 +128,8 @@ ARGUMENTS: Mapping[str, Argument] = {
     **{
         option: Argument(option.lstrip("-"), _FILE, _word)
         for option in (
-            "--cache", "--kernels", "--labels", "--model", "--output", "--preprocess", "--profile",
-            "--samples",
+            "--cache", "--hooks", "--kernels", "--labels", "--model", "--output", "--preprocess",
+            "--profile", "--samples",
         )
     },
     "-o": Argument("output", _FILE, _word),
