@@ -25,6 +25,16 @@ class Loss(Enum):
     SQUARED_ERROR = "squared-error"
 
 
+class Numbers(Enum):
+    """What parameters and gradients are. `AUTOMATIC`: fixed point where the part of the model that
+    learns can be so, else float32.
+    """
+
+    FLOAT32 = "float32"
+    FIXED = "fixed"
+    AUTOMATIC = "automatic"
+
+
 @dataclass(frozen=True)
 class Training:
     """`last`: the last so many layers with weights learn; 0: all, or those in `layers`. With
@@ -39,6 +49,7 @@ class Training:
     learning_rate: float = 0.01
     momentum: float = 0.0
     prototypes: int = 0
+    numbers: Numbers = Numbers.FLOAT32
 
     @property
     def what(self) -> str:
@@ -59,6 +70,7 @@ class Training:
             "loss": self.loss.value,
             "learning_rate": repr(self.learning_rate),
             **momentum,
+            **({} if self.numbers is Numbers.FLOAT32 else {"train_numbers": self.numbers.value}),
         }
 
 
@@ -86,6 +98,7 @@ class TrainingEntry:
     steps: tuple[int, ...]
     inference_cycles: int | None = None
     learning_cycles: int | None = None
+    numbers: str = Numbers.FLOAT32.value
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -106,9 +119,16 @@ def training_of(
     loss: str | None = None,
     learning_rate: float | None = None,
     momentum: float | None = None,
+    numbers: str | None = None,
+    usual: Numbers = Numbers.FLOAT32,
 ) -> Training | None:
-    """What was asked for; None if nothing is to learn. Raises GM734, GM735."""
-    given = {"loss": loss, "learning_rate": learning_rate, "momentum": momentum}
+    """What was asked for, in `usual` numbers unless others are; None if nothing is to learn. Raises
+    GM734, GM735.
+    """
+    given = {
+        "loss": loss, "learning_rate": learning_rate, "momentum": momentum,
+        "train_numbers": numbers,
+    }  # fmt: skip
     if train is None:
         for name, value in given.items():
             if value is not None:
@@ -122,7 +142,8 @@ def training_of(
         if any(value is not None for value in given.values()):
             raise error(
                 "GM735",
-                "prototypes are means: there is no loss, learning rate or momentum",
+                "prototypes are means: there is no loss, learning rate or momentum, and they are "
+                "float32",
                 hint="leave these out, or let the last layer learn: --train last=1",
             )
         return Training(prototypes=int(found[1]))
@@ -134,7 +155,8 @@ def training_of(
             f"and {kept:g}",
             hint="0.01 and 0.9 are a beginning",
         )
-    return Training(*_layers(train), _loss(loss), rate, kept)
+    chosen = _numbers(numbers, usual, has_momentum=kept > 0)
+    return Training(*_layers(train), _loss(loss), rate, kept, numbers=chosen)
 
 
 def training_of_bundle(said: Mapping[str, str]) -> Training | None:
@@ -144,7 +166,7 @@ def training_of_bundle(said: Mapping[str, str]) -> Training | None:
     rate, momentum = said.get("learning_rate"), said.get("momentum")
     return training_of(
         said["train"], said.get("loss"), float(rate) if rate else None,
-        float(momentum) if momentum else None,
+        float(momentum) if momentum else None, said.get("train_numbers"),
     )  # fmt: skip
 
 
@@ -176,6 +198,23 @@ def _loss(word: str | None) -> Loss:
     except ValueError as cause:
         names = " or ".join(item.value for item in Loss)
         raise error("GM735", f"the loss is {names}, not {word!r}") from cause
+
+
+def _numbers(word: str | None, usual: Numbers, has_momentum: bool) -> Numbers:
+    if word is None:
+        return Numbers.FLOAT32 if has_momentum else usual
+    try:
+        found = Numbers(word)
+    except ValueError as cause:
+        names = " or ".join(item.value for item in (Numbers.FIXED, Numbers.FLOAT32))
+        raise error("GM735", f"learning is in {names}, not {word!r}") from cause
+    if found is not Numbers.FLOAT32 and has_momentum:
+        raise error(
+            "GM735",
+            "momentum is a copy of all parameters in float32, which fixed point does without",
+            hint="leave out momentum, or learn in real numbers: --train-numbers float32",
+        )
+    return found
 
 
 def _number(name: str, value: float | None, default: float) -> float:

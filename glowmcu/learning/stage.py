@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from glowmcu.gradient.builder import Builder
 from glowmcu.ir.graph import State, Value
 from glowmcu.ir.types import ElementType, TensorType
@@ -39,6 +41,7 @@ def told(
     loss: Value,
     parameters: Iterable[State],
     states: Iterable[State],
+    numbers: str = "float32",
 ) -> dict[str, str]:
     """Which value is what, for who makes a bundle of the graph."""
     names = [state.value.name for state in states]
@@ -51,8 +54,14 @@ def told(
         "parameters": [state.value.name for state in parameters],
         "momenta": [name for name in names if name.endswith(MEMORY)],
         "settings": [name for name in names if name in _SETTINGS],
+        "numbers": numbers,
     }
     return {LEARNS: json.dumps(told)}
+
+
+def setting(name: str, value: float) -> State:
+    """A number that the application may change between runs."""
+    return State(Value(ONE, name), np.full(1, value, np.float32), True)
 
 
 def called(build: Builder, value: Value, name: str) -> Value:
