@@ -19,8 +19,8 @@ from glowmcu.asked_in_python import in_python
 from glowmcu.board import Board, PlacementRequest, find_board
 from glowmcu.bundle import Bundle, MemoryPass
 from glowmcu.compilation import Compilation, Options
-from glowmcu.custom_c import CustomGiven
 from glowmcu.cores import core
+from glowmcu.custom_c import CustomGiven
 from glowmcu.errors import error
 from glowmcu.facts.compilation import compile_json
 from glowmcu.facts.document import keep_facts
@@ -38,10 +38,10 @@ from glowmcu.option_words import (
     IoWord,
     Layout,
     LossWord,
-    TrainNumbersWord,
     Optimize,
     PackageName,
     RoundingWord,
+    TrainNumbersWord,
     WeightsWord,
 )
 from glowmcu.pipeline import check_output, compile_model, default_name, packaging

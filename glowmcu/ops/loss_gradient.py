@@ -73,7 +73,8 @@ class CrossEntropyGradient(Operation):
         """int16: exp(-scale d) by the distance d from the largest score, 0 behind the last."""
         distances = np.arange(256, dtype=np.float64)
         found = np.rint(ONE * np.exp(-self.scale * distances)).astype(np.int16)
-        return found[: max(1, int(np.count_nonzero(found)))]
+        table: Array = found[: max(1, int(np.count_nonzero(found)))]
+        return table
 
     @property
     def step(self) -> int:

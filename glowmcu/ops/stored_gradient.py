@@ -37,8 +37,9 @@ class RequantizationGradient(Operation):
     """Operands: the gradient by what is stored, i16 of the result's shape or with 1 for its height
     and width; exponent and peak; what is stored, i8; a share of 2^15 a channel, i16 (C,) or (1,).
 
-    Results: times the share, 0 where `low` or less, or `high` or more, is stored; magnitudes up to
-    2^bits.
+    Results: times the share, 0 where `low` or less, or `high` or more, is stored, and where the
+    largest number that 8 bits store would have to grow, or the least one to fall: a layer that has
+    saturated goes back, and no further. Magnitudes up to 2^bits.
     """
 
     low: int | None = None
@@ -81,6 +82,8 @@ class RequantizationGradient(Operation):
             is_open &= stored > self.low
         if self.high is not None:
             is_open &= stored < self.high
+        least, most = signature.inputs[2].element.limits
+        is_open &= ((stored < most) | (scaled > 0)) & ((stored > least) | (scaled < 0))
         numbers = np.where(is_open, scaled, 0).astype(np.int16)
         return numbers, shared(exponent + shift, numbers)
 
@@ -224,7 +227,8 @@ class Conv2DInputGradient(InputGradient):
         return weights.element_count // max(weights.shape[3], 1)
 
     def magnitudes(self, weights: Array) -> Int64Array:
-        return np.abs(weights.astype(np.int64)).sum(axis=(0, 1, 2))
+        found: Int64Array = np.abs(weights.astype(np.int64)).sum(axis=(0, 1, 2))
+        return found
 
     def _sums(self, gradient: Array, weights: Array) -> Array:
         out = gradient.shape[:2]
@@ -258,7 +262,9 @@ class DepthwiseInputGradient(InputGradient):
 
     def magnitudes(self, weights: Array) -> Int64Array:
         wide = np.abs(weights[0].astype(np.int64))
-        return wide.reshape(*wide.shape[:2], self.channels, -1).sum(axis=(0, 1, 3))
+        apart = wide.reshape(*wide.shape[:2], self.channels, -1)
+        found: Int64Array = apart.sum(axis=(0, 1, 3))
+        return found
 
     def _sums(self, gradient: Array, weights: Array) -> Array:
         out, depth = gradient.shape[:2], weights.shape[3]

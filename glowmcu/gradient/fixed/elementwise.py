@@ -11,7 +11,7 @@ from glowmcu.gradient.rules import NoGradient
 from glowmcu.ir.graph import Node
 from glowmcu.ir.types import TensorType
 from glowmcu.ops.activation import Clip, Relu
-from glowmcu.ops.elementwise import Add, Sub
+from glowmcu.ops.elementwise import Add
 from glowmcu.ops.pooling import AveragePool2D
 from glowmcu.ops.quantization import Requantize
 from glowmcu.ops.reduction import Mean
@@ -56,22 +56,21 @@ def rescaling_gradient(
     return (build.requantized(given, out, (_ratio(node),), bounds, given.bits),)
 
 
-@fixed_gradient(Add, Sub)
+@fixed_gradient(Add)
 def sum_gradient(
     build: FixedBuilder, node: Node, given: FixedGradient
 ) -> Sequence[FixedGradient | None]:
-    """a + b: the same for both, by their scales; a - b: the opposite for b."""
+    """a + b: the same for both, by their scales."""
     op, out = node.op, node.output
-    assert isinstance(op, Add | Sub)
+    assert isinstance(op, Add)
     for value in node.inputs:
         if value.type.shape != out.type.shape:
             raise NoGradient(f"{op.name} of operands that broadcast, in fixed point")
     bounds = open_bounds(op.clamp_range(node.signature), out.type)
     found = build.requantized(given, out, (1.0,), bounds, given.bits)
-    sign = -1.0 if isinstance(op, Sub) else 1.0
     return (
         replace(found, scale=found.scale * _ratio(node)),
-        replace(found, scale=sign * found.scale * _ratio(node, 1)),
+        replace(found, scale=found.scale * _ratio(node, 1)),
     )
 
 
@@ -83,7 +82,8 @@ def mean_gradient(
     op, x, out = node.op, node.inputs[0].type, node.output
     if x.rank != 4 or x.shape[0] != 1:
         raise NoGradient(f"{op.name} of {x}, in fixed point")
-    count, bounds = x.shape[1] * x.shape[2], (None, None)
+    count = x.shape[1] * x.shape[2]
+    bounds: tuple[int | None, int | None] = (None, None)
     if isinstance(op, AveragePool2D):
         counts = op.window_counts(x)
         is_whole = out.type.shape[1:3] == (1, 1) and counts.max() == count

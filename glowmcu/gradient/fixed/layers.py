@@ -26,7 +26,7 @@ from glowmcu.ops.parameter_step import (
     DepthwiseStep,
     channel_factors,
 )
-from glowmcu.ops.stored_gradient import Conv2DInputGradient, DepthwiseInputGradient
+from glowmcu.ops.stored_gradient import Conv2DInputGradient, DepthwiseInputGradient, InputGradient
 
 LAYERS = (FullyConnected, Conv2D, DepthwiseConv2D)
 
@@ -87,21 +87,17 @@ def by_sums(build: FixedBuilder, node: Node, given: FixedGradient) -> FixedGradi
     return build.reshaped(found, shape.out)
 
 
-def by_input(
-    build: FixedBuilder, node: Node, sums: FixedGradient, weights: Value
-) -> FixedGradient:
+def by_input(build: FixedBuilder, node: Node, sums: FixedGradient, weights: Value) -> FixedGradient:
     """The gradient by what the layer reads; `weights` have four axes."""
     shape, op = layer_shape(node), node.op
-    size = {"height": shape.image[1], "width": shape.image[2], "taken": sums.bits}
-    made: Conv2DInputGradient | DepthwiseInputGradient
+    _, height, width, channels = shape.image
+    made: InputGradient = Conv2DInputGradient(height=height, width=width, taken=sums.bits)
     if isinstance(op, DepthwiseConv2D):
         made = DepthwiseInputGradient(
-            op.strides, op.dilations, op.padding, channels=shape.image[3], **size
+            height=height, width=width, taken=sums.bits, channels=channels
         )
-    elif isinstance(op, Conv2D):
-        made = Conv2DInputGradient(op.strides, op.dilations, op.padding, **size)
-    else:
-        made = Conv2DInputGradient(**size)
+    if isinstance(op, Conv2D | DepthwiseConv2D):
+        made = replace(made, strides=op.strides, dilations=op.dilations, padding=op.padding)
     found = build.gradient(made, (sums.numbers, sums.common, weights), sums.scale, made.bits)
     return build.reshaped(found, node.inputs[0].type.shape)
 

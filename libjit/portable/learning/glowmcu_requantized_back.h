@@ -33,6 +33,10 @@ static void glowmcu_requantized_back(const glowmcu_requantized_back_layer *p,
             int32_t value = 0;
             if (stored[c] > p->low && stored[c] < p->high) {
                 value = glowmcu_rounded_shift(gradient[c] * *share, 15 + shift);
+                /* What has saturated goes back, and no further. */
+                if ((stored[c] == 127 && value < 0) || (stored[c] == -128 && value > 0)) {
+                    value = 0;
+                }
                 peak = glowmcu_peak(peak, value);
             }
             out[c] = (int16_t)value;

@@ -4,6 +4,7 @@
 #ifndef GLOWMCU_WINDOW_STEP_H
 #define GLOWMCU_WINDOW_STEP_H
 
+#include "glowmcu_gradient_runs.h"
 #include "glowmcu_parameter_step.h"
 #include "glowmcu_window.h"
 
@@ -46,35 +47,21 @@ static inline glowmcu_seen glowmcu_seen_by_tap(const glowmcu_window_step *p, int
     return seen;
 }
 
-/*
- * Sums over the windows of products of output channel `oc` with `count` (1 or 4) input channels
- * from `ic` on, less their zero point.
- */
+/* The run of a row of windows: `gradient` and `in` begin with the channels that it is of. */
 GLOWMCU_CODE
-static inline void glowmcu_window_sums(const glowmcu_window_step *p, const int16_t *gradient,
-    const int8_t *in, const glowmcu_seen *seen, int32_t oc, int32_t ic, int32_t count,
-    int32_t acc[5])
+static inline glowmcu_gradient_run glowmcu_row_run(const glowmcu_window_step *p,
+    const int16_t *gradient, const int8_t *in, const glowmcu_seen *seen, int32_t oy)
 {
-    const int32_t x_step = p->stride_x * p->in_channels;
+    const int32_t in_y = seen->ys.origin + oy * p->stride_y;
+    const int32_t in_x = seen->xs.origin + seen->xs.first * p->stride_x;
+    glowmcu_gradient_run run;
 
-    for (int32_t i = 0; i < 5; ++i) {
-        acc[i] = 0;
-    }
-    for (int32_t oy = seen->ys.first; oy < seen->ys.end; ++oy) {
-        const int32_t in_y = seen->ys.origin + oy * p->stride_y;
-        const int32_t in_x = seen->xs.origin + seen->xs.first * p->stride_x;
-        const int16_t *g = gradient + (oy * p->out_width + seen->xs.first) * p->out_channels + oc;
-        const int8_t *x = in + (in_y * p->in_width + in_x) * p->in_channels + ic;
-        const int32_t pixels = seen->xs.end - seen->xs.first;
-        if (count == 4) {
-            glowmcu_gradient_run4(g, p->out_channels, x, x_step, pixels, acc);
-        } else {
-            glowmcu_gradient_run1(g, p->out_channels, x, x_step, pixels, acc);
-        }
-    }
-    for (int32_t i = 0; i < count; ++i) {
-        acc[i] -= p->in_zero_point * acc[4];
-    }
+    run.gradient = gradient + (oy * p->out_width + seen->xs.first) * p->out_channels;
+    run.step = p->out_channels;
+    run.x = in + (in_y * p->in_width + in_x) * p->in_channels;
+    run.x_step = p->stride_x * p->in_channels;
+    run.count = seen->xs.end - seen->xs.first;
+    return run;
 }
 
 #endif /* GLOWMCU_WINDOW_STEP_H */

@@ -25,8 +25,8 @@ from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
 
 _INT32_END = 2**31
-#: Cycles of a product, about as many as the same loop takes with constant weights.
-_EACH_PRODUCT, _EACH_RESULT = 4.5, 40.0
+#: Cycles of a result beside its products.
+_EACH_RESULT = 40.0
 
 
 def any_weights_bound(site: Site) -> int | None:
@@ -42,6 +42,8 @@ def any_weights_bound(site: Site) -> int | None:
 class _Learnt(Kernel):
     """Any core."""
 
+    each_product = 6.5
+
     def accepts(self, site: Site, target: Target) -> bool:
         quantization = site.signature.inputs[1].quantization
         if not is_int8(site) or quantization is None or is_constant(site, 1, 2):
@@ -51,7 +53,7 @@ class _Learnt(Kernel):
 
     def cost(self, site: Site, target: Target) -> Cost:
         results = site.signature.output.element_count
-        cycles = _EACH_PRODUCT * site.node.macs + _EACH_RESULT * results + 200.0
+        cycles = self.each_product * site.node.macs + _EACH_RESULT * results + 200.0
         return Cost(cycles, 420, 5 * site.signature.output.shape[-1])
 
     def _code(
@@ -68,53 +70,79 @@ class _Learnt(Kernel):
         )
 
 
-def _end_fields(site: Site) -> tuple[Field, ...]:
-    """From the clamp on, as structs of int8 layers end; weights and biases are operands."""
-    op = site.node.op
+def _end_fields(site: Site, *between: Field) -> tuple[Field, ...]:
+    """As structs of int8 layers end, from zero points on; `between` stands behind the clamp."""
+    op, x, out = site.node.op, site.signature.inputs[0], site.signature.output
     assert isinstance(op, FullyConnected | Conv2D | DepthwiseConv2D)
     multipliers, shifts = requantization_arrays(op.requantization(site.signature), site)
     clamp = op.clamp_range(site.signature)
-    per_channel = Field("per_channel", int(len(multipliers.data) > 1))
     return (
+        Field("in_zero_point", x.zero_point),
+        Field("out_zero_point", out.zero_point),
         Field("clamp_min", clamp[0]),
         Field("clamp_max", clamp[1]),
-        *([per_channel] if isinstance(op, FullyConnected) else []),
-        Field("weights", None),
-        Field("bias", None),
+        *between,
         Field("multipliers", multipliers),
         Field("shifts", shifts),
     )
 
 
+#: Members of structs of layers with constants, which are operands here.
+_POINTERS = Field("weights", None), Field("bias", None)
+
+
+_MATRIX, _STRUCT = "glowmcu_fully_connected_learnt", "glowmcu_learnt_matrix"
+
+
+def _matrix(site: Site) -> tuple[Field, ...]:
+    """Of a layer that sees each row alone."""
+    x, weights, _ = site.signature.inputs
+    quantization = weights.quantization
+    assert quantization is not None
+    # Convolutions have a multiplier for each channel in any case.
+    is_one = len(quantization.scales) == 1 and isinstance(site.node.op, FullyConnected)
+    return (
+        Field("rows", x.element_count // weights.shape[-1]),
+        Field("depth_in", weights.shape[-1]),
+        Field("depth_out", weights.shape[0]),
+        *_end_fields(site, Field("channel_step", int(not is_one))),
+    )
+
+
 @kernel("fully_connected.learnt", FullyConnected)
 class LearntFullyConnected(_Learnt):
-    """Four output channels at a time."""
+    """Four outputs of two rows at a time."""
 
-    def generate(self, site: Site, target: Target) -> KernelCode:
-        (x, weights, _), out = site.signature.inputs, site.signature.output
-        assert weights.quantization is not None
-        fields = (
-            Field("rows", x.element_count // weights.shape[1]),
-            Field("depth_in", weights.shape[1]),
-            Field("depth_out", weights.shape[0]),
-            Field("in_zero_point", x.zero_point),
-            Field("weights_zero_point", weights.quantization.zero_points[0]),
-            Field("out_zero_point", out.zero_point),
-            *_end_fields(site),
-        )
-        return self._code(
-            site, "glowmcu_fully_connected_learnt", "glowmcu_fully_connected", fields
-        )
+    each_product = 3.3
 
     def accepts(self, site: Site, target: Target) -> bool:
         quantization = site.signature.inputs[1].quantization
         is_centred = quantization is not None and not any(quantization.zero_points)
         return is_centred and super().accepts(site, target)
 
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        return self._code(site, _MATRIX, _STRUCT, _matrix(site))
 
-def _points(site: Site) -> tuple[Field, Field]:
-    x, out = site.signature.inputs[0], site.signature.output
-    return Field("in_zero_point", x.zero_point), Field("out_zero_point", out.zero_point)
+
+@kernel("conv_2d.learnt_rows", Conv2D)
+class LearntPointwise(_Learnt):
+    """1x1: pixels are rows."""
+
+    each_product = 3.3
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        op, (x, weights, _) = site.node.op, site.signature.inputs
+        assert isinstance(op, Conv2D)
+        is_matrix = weights.shape[1:] == (1, 1, x.shape[3]) and op.strides == (1, 1)
+        return is_matrix and not any(op.padding) and super().accepts(site, target)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        return self._code(site, _MATRIX, _STRUCT, _matrix(site))
+
+
+def _by_rows(code: KernelCode, site: Site) -> KernelCode:
+    out = site.signature.output
+    return replace(code, rows=out.shape[1], batches=out.shape[0], whole_operands=(1, 2))
 
 
 @kernel("conv_2d.learnt", Conv2D)
@@ -124,28 +152,43 @@ class LearntConv2D(_Learnt):
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
         assert isinstance(op, Conv2D)
-        fields = (*conv_2d_geometry(site), *_points(site), *_end_fields(site))
-        return replace(
-            self._code(site, "glowmcu_conv_2d_learnt", "glowmcu_conv_2d", fields),
-            rows=site.signature.output.shape[1],
-            batches=site.signature.output.shape[0],
-            overlaps=window_overlaps(op, site.signature, site.signature.inputs[1].shape[1:3]),
-            whole_operands=(1, 2),
-        )
+        struct = "glowmcu_conv_2d"
+        fields = (*conv_2d_geometry(site), *_end_fields(site, *_POINTERS))
+        code = self._code(site, "glowmcu_conv_2d_learnt", struct, fields)
+        kernel_size = site.signature.inputs[1].shape[1:3]
+        overlaps = window_overlaps(op, site.signature, kernel_size)
+        return replace(_by_rows(code, site), overlaps=overlaps)
+
+
+_DEPTHWISE = "glowmcu_depthwise_conv_2d"
 
 
 @kernel("depthwise_conv_2d.learnt", DepthwiseConv2D)
 class LearntDepthwiseConv2D(_Learnt):
     """One channel at a time over the window."""
 
+    each_product = 28.0
+
     def generate(self, site: Site, target: Target) -> KernelCode:
-        fields = (*depthwise_geometry(site), *_points(site), *_end_fields(site))
-        return replace(
-            self._code(
-                site, "glowmcu_depthwise_conv_2d_learnt", "glowmcu_depthwise_conv_2d", fields
-            ),
-            rows=site.signature.output.shape[1],
-            batches=site.signature.output.shape[0],
-            overlaps=depthwise_overlaps(site),
-            whole_operands=(1, 2),
-        )
+        fields = (*depthwise_geometry(site), *_end_fields(site, *_POINTERS))
+        code = self._code(site, f"{_DEPTHWISE}_learnt", _DEPTHWISE, fields)
+        return replace(_by_rows(code, site), overlaps=depthwise_overlaps(site))
+
+
+@kernel("depthwise_conv_2d.learnt_fours", DepthwiseConv2D)
+class LearntDepthwiseFours(_Learnt):
+    """Four channels at a time over the window."""
+
+    each_product = 8.0
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        channels = site.signature.inputs[0].shape[3]
+        is_simple = channels == site.signature.output.shape[3] and channels % 4 == 0
+        return is_simple and super().accepts(site, target)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        # One output a channel needs no depth multiplier.
+        sizes = [f for f in depthwise_geometry(site) if f.name != "depth_multiplier"]
+        fields = (*sizes, *_end_fields(site))
+        function = "glowmcu_depthwise_fours_learnt"
+        return _by_rows(self._code(site, function, "glowmcu_learnt_depthwise", fields), site)
