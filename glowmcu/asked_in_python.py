@@ -145,6 +145,7 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--train": Argument("train", rf"{_LAYERS}(?:,{_LAYERS})*", _word),
     "--loss": Argument("loss", r"(?:squared-error|cross-entropy)\b", _word),
     "--learning-rate": Argument("learning_rate", r"\d+(?:\.\d+)?"),
+    "--train-numbers": Argument("train_numbers", r"(?:fixed|float32)\b", _word),
     "--momentum": Argument("momentum", r"\d+(?:\.\d+)?"),
     "--force": Argument("force"),
     "--adaround": Argument("adaround"),

@@ -18,11 +18,11 @@ GLOWMCU_CODE
 static void glowmcu_bias_step(const glowmcu_bias_step_layer *p, const int32_t *kept,
     const int16_t *gradient, const int32_t *common, const float *rate, int32_t *moved)
 {
-    const glowmcu_factor speed = glowmcu_rate_factor(rate);
+    const glowmcu_speed speed = glowmcu_rate_factor(rate);
     const int32_t *factor = p->factors;
 
     for (int32_t oc = 0; oc < p->channels; ++oc) {
-        const glowmcu_factor scale = glowmcu_step_factor(speed, factor, common[0]);
+        const glowmcu_speed scale = glowmcu_step_factor(speed, factor, common[0]);
         const int16_t *g = gradient + oc;
         int32_t sum = 0;
         for (int32_t i = 0; i < p->pixels; ++i) {

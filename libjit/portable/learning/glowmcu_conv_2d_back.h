@@ -27,9 +27,9 @@ static int32_t glowmcu_conv_2d_reach(const glowmcu_input_gradient *p, const int8
 }
 
 /*
- * Sums at one pixel of the image, of `count` (1 or 4) input channels from `weights` on; acc[4..7] are
- * of the pixel behind it in its row, where `next` is not 0: each sees one window, `next` elements
- * behind the other's.
+ * Sums at one pixel of the image, of `count` (1 or 4) input channels from `weights` on; acc[4..7]
+ * are of the pixel behind it in its row, where `next` is not 0: each sees one window, `next`
+ * elements behind the other's.
  */
 GLOWMCU_CODE
 static void glowmcu_conv_2d_back_sums(const glowmcu_input_gradient *p, const int16_t *gradient,

@@ -47,7 +47,7 @@ static void glowmcu_conv_2d_step_sums(const glowmcu_window_step *p, const int16_
 GLOWMCU_CODE
 static void glowmcu_conv_2d_step_tap(const glowmcu_window_step *p, const int16_t *kept,
     const int16_t *gradient, const int8_t *in, const glowmcu_seen *seen, int32_t outputs,
-    const glowmcu_factor scales[2], int16_t *moved)
+    const glowmcu_speed scales[2], int16_t *moved)
 {
     const int32_t filter = p->kernel_height * p->kernel_width * p->in_channels;
     int32_t points[2];
@@ -80,14 +80,14 @@ static void glowmcu_conv_2d_step(const glowmcu_window_step *p, const int16_t *ke
     const int16_t *gradient, const int32_t *common, const float *rate, const int8_t *in,
     int16_t *moved)
 {
-    const glowmcu_factor speed = glowmcu_rate_factor(rate);
+    const glowmcu_speed speed = glowmcu_rate_factor(rate);
     const int32_t filter = p->kernel_height * p->kernel_width * p->in_channels;
     const int32_t *factor = p->factors;
     int32_t oc = 0;
 
     while (oc < p->out_channels) {
         const int32_t outputs = (p->out_channels - oc >= 2) ? 2 : 1;
-        glowmcu_factor scales[2];
+        glowmcu_speed scales[2];
         scales[0] = glowmcu_step_factor(speed, factor, common[0]);
         factor += p->factor_step;
         scales[1] = scales[0];

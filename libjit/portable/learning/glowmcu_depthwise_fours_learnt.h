@@ -11,6 +11,7 @@ typedef struct {
     int32_t in_height;
     int32_t in_width;
     int32_t channels;
+    int32_t out_height;
     int32_t out_width;
     int32_t kernel_height;
     int32_t kernel_width;
@@ -53,21 +54,18 @@ static inline void glowmcu_taps_of_four(const int8_t *x, int32_t step, const int
 }
 
 /*
- * Output rows [first_row, end_row) of a layer with an output for each channel, of which there are a
- * multiple of four. `in` begins with the first input row under them, `out` with row first_row.
- * `weights` [kernel_height][kernel_width][channels]; results may not overlap the image.
+ * A layer with an output for each channel, of which there are a multiple of four. `weights`
+ * [kernel_height][kernel_width][channels]; results may not overlap the image.
  */
 GLOWMCU_CODE
 static void glowmcu_depthwise_fours_learnt(const glowmcu_learnt_depthwise *p, const int8_t *in,
-    const int8_t *weights, const int32_t *bias, int8_t *out, int32_t first_row, int32_t end_row)
+    const int8_t *weights, const int32_t *bias, int8_t *out)
 {
     const int32_t channels = p->channels;
-    const int32_t in_row = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
 
-    for (int32_t oy = first_row; oy < end_row; ++oy) {
-        glowmcu_taps ys = glowmcu_taps_inside(oy * p->stride_y - p->pad_top, p->kernel_height,
+    for (int32_t oy = 0; oy < p->out_height; ++oy) {
+        const glowmcu_taps ys = glowmcu_taps_inside(oy * p->stride_y - p->pad_top, p->kernel_height,
             p->dilation_y, p->in_height);
-        ys.origin -= in_row; /* rows are counted from `in` */
         for (int32_t ox = 0; ox < p->out_width; ++ox) {
             const glowmcu_taps xs = glowmcu_taps_inside(ox * p->stride_x - p->pad_left,
                 p->kernel_width, p->dilation_x, p->in_width);

@@ -36,7 +36,7 @@ static void glowmcu_depthwise_step(const glowmcu_window_step *p, const int16_t *
     const int16_t *gradient, const int32_t *common, const float *rate, const int8_t *in,
     int16_t *moved)
 {
-    const glowmcu_factor speed = glowmcu_rate_factor(rate);
+    const glowmcu_speed speed = glowmcu_rate_factor(rate);
     const int32_t each = p->out_channels / p->in_channels;
     int32_t at = 0;
 
@@ -50,7 +50,7 @@ static void glowmcu_depthwise_step(const glowmcu_window_step *p, const int16_t *
                 int32_t acc[4];
                 glowmcu_depthwise_step_sums(p, gradient + oc, in + oc / each, &seen, count, acc);
                 for (int32_t i = 0; i < count; ++i, ++oc, ++at) {
-                    const glowmcu_factor scale = glowmcu_step_factor(speed, factor, common[0]);
+                    const glowmcu_speed scale = glowmcu_step_factor(speed, factor, common[0]);
                     const int32_t step = glowmcu_scaled_step(acc[i], scale,
                         GLOWMCU_WEIGHT_LIMIT);
                     moved[at] = (int16_t)glowmcu_moved(kept[at], step, GLOWMCU_WEIGHT_LIMIT);

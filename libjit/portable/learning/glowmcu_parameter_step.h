@@ -12,13 +12,13 @@
 typedef struct {
     int32_t number;
     int32_t exponent;
-} glowmcu_factor;
+} glowmcu_speed;
 
 /* The rate, rounded down; 0 for what is no positive normal number. */
 GLOWMCU_CODE
-static inline glowmcu_factor glowmcu_rate_factor(const float *rate)
+static inline glowmcu_speed glowmcu_rate_factor(const float *rate)
 {
-    glowmcu_factor found = {0, 0};
+    glowmcu_speed found = {0, 0};
     uint32_t word;
     uint32_t exponent;
 
@@ -33,10 +33,10 @@ static inline glowmcu_factor glowmcu_rate_factor(const float *rate)
 
 /* The rate times a channel's factor and 2^exponent, for sums that are shifted by 15 before. */
 GLOWMCU_CODE
-static inline glowmcu_factor glowmcu_step_factor(glowmcu_factor rate, const int32_t factor[2],
+static inline glowmcu_speed glowmcu_step_factor(glowmcu_speed rate, const int32_t factor[2],
     int32_t exponent)
 {
-    glowmcu_factor found;
+    glowmcu_speed found;
 
     found.number = (rate.number * factor[0]) >> 15;
     found.exponent = exponent + rate.exponent + factor[1] + 30;
@@ -48,7 +48,7 @@ static inline glowmcu_factor glowmcu_step_factor(glowmcu_factor rate, const int3
  * |sum| < 2^30 and number < 2^15, so that both halves of the product fit.
  */
 GLOWMCU_CODE
-static inline int32_t glowmcu_scaled_step(int32_t sum, glowmcu_factor factor, int32_t limit)
+static inline int32_t glowmcu_scaled_step(int32_t sum, glowmcu_speed factor, int32_t limit)
 {
     const int32_t product = (sum >> 15) * factor.number
         + (((sum & 0x7FFF) * factor.number) >> 15);

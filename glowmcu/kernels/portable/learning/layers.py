@@ -6,8 +6,6 @@ range of the biases.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from glowmcu.kernels.common.bounds import bound_note, largest_offset_input
@@ -18,9 +16,7 @@ from glowmcu.kernels.common.layer_fields import (
     is_int8,
     requantization_arrays,
 )
-from glowmcu.kernels.common.overlap import window_overlaps
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
-from glowmcu.kernels.portable.convolution import depthwise_overlaps
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
 
@@ -140,27 +136,24 @@ class LearntPointwise(_Learnt):
         return self._code(site, _MATRIX, _STRUCT, _matrix(site))
 
 
-def _by_rows(code: KernelCode, site: Site) -> KernelCode:
-    out = site.signature.output
-    return replace(code, rows=out.shape[1], batches=out.shape[0], whole_operands=(1, 2))
+def _nested(site: Site, struct: str, fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The struct of a layer with constants in that of one without, which computes all rows."""
+    layer = Field("layer", Parameters(struct, fields))
+    return layer, Field("out_height", site.signature.output.shape[1])
 
 
 @kernel("conv_2d.learnt", Conv2D)
 class LearntConv2D(_Learnt):
     """Direct convolution, four output channels at a time."""
 
+    def accepts(self, site: Site, target: Target) -> bool:
+        return site.signature.output.shape[0] == 1 and super().accepts(site, target)
+
     def generate(self, site: Site, target: Target) -> KernelCode:
-        op = site.node.op
-        assert isinstance(op, Conv2D)
-        struct = "glowmcu_conv_2d"
         fields = (*conv_2d_geometry(site), *_end_fields(site, *_POINTERS))
-        code = self._code(site, "glowmcu_conv_2d_learnt", struct, fields)
-        kernel_size = site.signature.inputs[1].shape[1:3]
-        overlaps = window_overlaps(op, site.signature, kernel_size)
-        return replace(_by_rows(code, site), overlaps=overlaps)
-
-
-_DEPTHWISE = "glowmcu_depthwise_conv_2d"
+        struct = "glowmcu_learnt_conv_2d"
+        nested = _nested(site, "glowmcu_conv_2d", fields)
+        return self._code(site, "glowmcu_conv_2d_learnt", struct, nested)
 
 
 @kernel("depthwise_conv_2d.learnt", DepthwiseConv2D)
@@ -169,10 +162,14 @@ class LearntDepthwiseConv2D(_Learnt):
 
     each_product = 28.0
 
+    def accepts(self, site: Site, target: Target) -> bool:
+        return site.signature.output.shape[0] == 1 and super().accepts(site, target)
+
     def generate(self, site: Site, target: Target) -> KernelCode:
         fields = (*depthwise_geometry(site), *_end_fields(site, *_POINTERS))
-        code = self._code(site, f"{_DEPTHWISE}_learnt", _DEPTHWISE, fields)
-        return replace(_by_rows(code, site), overlaps=depthwise_overlaps(site))
+        struct = "glowmcu_learnt_depthwise_conv_2d"
+        nested = _nested(site, "glowmcu_depthwise_conv_2d", fields)
+        return self._code(site, "glowmcu_depthwise_conv_2d_learnt", struct, nested)
 
 
 @kernel("depthwise_conv_2d.learnt_fours", DepthwiseConv2D)
@@ -182,13 +179,20 @@ class LearntDepthwiseFours(_Learnt):
     each_product = 8.0
 
     def accepts(self, site: Site, target: Target) -> bool:
-        channels = site.signature.inputs[0].shape[3]
-        is_simple = channels == site.signature.output.shape[3] and channels % 4 == 0
+        x, out = site.signature.inputs[0].shape, site.signature.output.shape
+        is_simple = x[3] == out[3] and x[3] % 4 == 0 and out[0] == 1
         return is_simple and super().accepts(site, target)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        # One output a channel needs no depth multiplier.
-        sizes = [f for f in depthwise_geometry(site) if f.name != "depth_multiplier"]
-        fields = (*sizes, *_end_fields(site))
+        out = site.signature.output
+        sizes = []
+        for each in depthwise_geometry(site):
+            if each.name == "out_width":
+                sizes.append(Field("out_height", out.shape[1]))
+            # One output a channel needs no depth multiplier.
+            if each.name != "depth_multiplier":
+                name = "channels" if each.name == "in_channels" else each.name
+                sizes.append(Field(name, each.value))
         function = "glowmcu_depthwise_fours_learnt"
-        return _by_rows(self._code(site, function, "glowmcu_learnt_depthwise", fields), site)
+        fields = (*sizes, *_end_fields(site))
+        return self._code(site, function, "glowmcu_learnt_depthwise", fields)
