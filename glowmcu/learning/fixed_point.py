@@ -203,14 +203,15 @@ class _Descent:
         build = self._build
         x, weights, bias = node.inputs
         sums = by_sums(build, node, given)
-        if x in self._inner:
-            self._add(x, by_input(build, node, sums, self._weights(node)))
         if bias in self._parameters:
             item = self._parameters[bias]
             item.kept = bias_step(build, node, sums, item.kept, self._rate, item.shift)
         if weights in self._parameters:
             item = self._parameters[weights]
             item.kept = weights_step(build, node, sums, item.kept, self._rate)
+        # Last: what it makes may lie where the gradient by the sums was.
+        if x in self._inner:
+            self._add(x, by_input(build, node, sums, self._weights(node)))
 
     def _weights(self, node: Node) -> Value:
         """What the layer reads, of four axes."""

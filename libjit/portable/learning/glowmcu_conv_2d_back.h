@@ -66,7 +66,8 @@ static void glowmcu_conv_2d_back_sums(const glowmcu_input_gradient *p, const int
 
 /*
  * `gradient` [out_height][out_width][out_channels] with `common`, exponent and peak; `weights`
- * [out_channels][kernel_height][kernel_width][in_channels]; nothing may overlap.
+ * [out_channels][kernel_height][kernel_width][in_channels]. The result may overwrite what of the
+ * gradient no pixel needs any more, a row or, where each sees one window, two pixels at a time.
  */
 GLOWMCU_CODE
 static void glowmcu_conv_2d_back(const glowmcu_input_gradient *p, const int16_t *gradient,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from glowmcu.ir.kernel_code import Overlap
+from glowmcu.ir.types import TensorType
 from glowmcu.kernels.common.layer_fields import constant, is_constant
 from glowmcu.kernels.kernel import (
     ConstantArray,
@@ -24,12 +26,19 @@ from glowmcu.ops.stored_gradient import (
 )
 
 
+def _is_rows(
+    op: Windowed, image: tuple[int, ...], out: tuple[int, ...], kernel: tuple[int, ...]
+) -> bool:
+    """Whether each pixel of the result sees that of the image alone."""
+    return kernel == (1, 1) and image[:2] == out[:2] and not any(op.padding)
+
+
 def windowed_fields(
     op: Windowed, image: tuple[int, int, int], out: tuple[int, int, int], kernel: tuple[int, int]
 ) -> tuple[Field, ...]:
     """Sizes (height, width, channels) and windows; a layer that sees each pixel alone is a row."""
     sizes = [*image, *out]
-    if kernel == (1, 1) and image[:2] == out[:2] and not any(op.padding):
+    if _is_rows(op, image, out, kernel):
         pixels = image[0] * image[1]
         sizes = [1, pixels, image[2], 1, pixels, out[2]]
     names = ("in_height", "in_width", "in_channels", "out_height", "out_width", "out_channels")
@@ -77,6 +86,8 @@ class PortableRequantizationGradient(Kernel):
             operands=(0, 1, 2),
             header="glowmcu_requantized_back.h",
             parameters=Parameters("glowmcu_requantized_back_layer", fields),
+            # Of two bytes for each that is stored, the last begins where that one lies.
+            overlaps={2: Overlap(out.element_count)} | ({} if repeats else {0: Overlap(0)}),
         )
 
 
@@ -100,7 +111,27 @@ class PortableGradientSum(Kernel):
             operands=(0, 1, 2, 3),
             header="glowmcu_gradient_sum.h",
             parameters=Parameters("glowmcu_gradient_sum_layer", fields),
+            overlaps={0: Overlap(0), 2: Overlap(0)},
         )
+
+
+def _overlap(op: InputGradient, gradient: TensorType, weights: TensorType, out: TensorType) -> int:
+    """How far below the gradient the result may begin: a row is written after all windows that it
+    and those behind it need, two pixels after theirs where each sees one window.
+    """
+    _, height, width, channels = out.shape
+    of_pixel, of_row = 2 * gradient.shape[3], 2 * gradient.shape[2] * gradient.shape[3]
+    if _is_rows(op, out.shape[1:], gradient.shape[1:], weights.shape[1:3]):
+        pairs = range(0, height * width, 2)
+        return max(
+            2 * channels * min(first + 2, height * width) - of_pixel * first for first in pairs
+        )
+    extent, gap = (weights.shape[1] - 1) * op.dilations[0], 0
+    for row in range(height):
+        first = max(0, -(-(row + op.padding[0] - extent) // op.strides[0]))
+        end = 2 * channels * width * (row + 1)
+        gap = max(gap, end - of_row * min(first, gradient.shape[1]))
+    return gap
 
 
 class _InputGradientKernel(Kernel):
@@ -126,6 +157,7 @@ class _InputGradientKernel(Kernel):
             operands=(0, 1, 2),
             header=f"{self.function}.h",
             parameters=Parameters("glowmcu_input_gradient", fields),
+            overlaps={0: Overlap(_overlap(op, gradient, weights, site.signature.output))},
         )
 
 
