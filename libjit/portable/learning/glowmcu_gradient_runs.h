@@ -1,12 +1,13 @@
 /*
  * glowmcu_gradient_runs.h: products of numbers of a gradient with int8, in runs.
- *
- * Behind an activation many numbers are 0, which are passed over.
  */
 #ifndef GLOWMCU_GRADIENT_RUNS_H
 #define GLOWMCU_GRADIENT_RUNS_H
 
+#include <string.h>
+
 #include "glowmcu_block_gradient.h"
+#include "glowmcu_dsp.h"
 
 /* Where the numbers are and the bytes that they meet, each with the step to the next. */
 typedef struct {
@@ -17,53 +18,16 @@ typedef struct {
     int32_t count;
 } glowmcu_gradient_run;
 
-/*
- * Adds to acc[0..3] the products of numbers with four neighbours each of `x`, to acc[4..7] those of
- * the numbers `next` elements behind them with the same four.
- */
-GLOWMCU_CODE
-static inline void glowmcu_gradient_run8(glowmcu_gradient_run run, int32_t next, int32_t acc[8])
+#if GLOWMCU_HAS_DSP
+/* Two bytes of memory, the first one lowest, at any address. */
+static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_load_half(const int8_t *from)
 {
-    const int16_t *gradient = run.gradient;
-    const int8_t *x = run.x;
-    int32_t acc0 = acc[0];
-    int32_t acc1 = acc[1];
-    int32_t acc2 = acc[2];
-    int32_t acc3 = acc[3];
-    int32_t acc4 = acc[4];
-    int32_t acc5 = acc[5];
-    int32_t acc6 = acc[6];
-    int32_t acc7 = acc[7];
+    uint16_t half;
 
-    for (int32_t i = 0; i < run.count; ++i) {
-        const int32_t g = gradient[0];
-        const int32_t h = gradient[next];
-        if ((g | h) != 0) {
-            int32_t value = x[0];
-            acc0 += g * value;
-            acc4 += h * value;
-            value = x[1];
-            acc1 += g * value;
-            acc5 += h * value;
-            value = x[2];
-            acc2 += g * value;
-            acc6 += h * value;
-            value = x[3];
-            acc3 += g * value;
-            acc7 += h * value;
-        }
-        gradient += run.step;
-        x += run.x_step;
-    }
-    acc[0] = acc0;
-    acc[1] = acc1;
-    acc[2] = acc2;
-    acc[3] = acc3;
-    acc[4] = acc4;
-    acc[5] = acc5;
-    acc[6] = acc6;
-    acc[7] = acc7;
+    (void)memcpy(&half, from, sizeof half);
+    return half;
 }
+#endif
 
 /* acc + the products of numbers with one of `x` each. */
 GLOWMCU_CODE
@@ -82,6 +46,38 @@ static inline int32_t glowmcu_gradient_run1(glowmcu_gradient_run run, int32_t ac
 }
 
 /* Adds to acc[0..3] the products of four neighbouring numbers with four neighbours of `x`. */
+#if GLOWMCU_HAS_DSP
+GLOWMCU_CODE
+static inline void glowmcu_gradient_run_each(glowmcu_gradient_run run, int32_t offset,
+    int32_t acc[4])
+{
+    const uint32_t points = glowmcu_pack_low((uint32_t)offset, (uint32_t)offset);
+    const int16_t *gradient = run.gradient;
+    const int8_t *x = run.x;
+    int32_t acc0 = acc[0];
+    int32_t acc1 = acc[1];
+    int32_t acc2 = acc[2];
+    int32_t acc3 = acc[3];
+
+    for (int32_t i = 0; i < run.count; ++i) {
+        const uint32_t word = glowmcu_load_word(x);
+        const uint32_t even = glowmcu_sxtab16(points, word);
+        const uint32_t odd = glowmcu_sxtab16_ror8(points, word);
+        const uint32_t first = glowmcu_load_word(gradient);
+        const uint32_t last = glowmcu_load_word(gradient + 2);
+        acc0 = glowmcu_smlabb(first, even, acc0);
+        acc1 = glowmcu_smlatb(first, odd, acc1);
+        acc2 = glowmcu_smlabt(last, even, acc2);
+        acc3 = glowmcu_smlatt(last, odd, acc3);
+        gradient += run.step;
+        x += run.x_step;
+    }
+    acc[0] = acc0;
+    acc[1] = acc1;
+    acc[2] = acc2;
+    acc[3] = acc3;
+}
+#else
 GLOWMCU_CODE
 static inline void glowmcu_gradient_run_each(glowmcu_gradient_run run, int32_t offset,
     int32_t acc[4])
@@ -106,5 +102,6 @@ static inline void glowmcu_gradient_run_each(glowmcu_gradient_run run, int32_t o
     acc[2] = acc2;
     acc[3] = acc3;
 }
+#endif
 
 #endif /* GLOWMCU_GRADIENT_RUNS_H */

@@ -20,7 +20,8 @@ from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, 
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
 
-_INT32_END = 2**31
+#: Of sums, which are doubled.
+_SUM_END = 2**30
 #: Cycles of a result beside its products.
 _EACH_RESULT = 40.0
 
@@ -45,7 +46,7 @@ class _Learnt(Kernel):
         if not is_int8(site) or quantization is None or is_constant(site, 1, 2):
             return False
         bound = any_weights_bound(site)
-        return bound is not None and bound < _INT32_END
+        return bound is not None and bound < _SUM_END
 
     def cost(self, site: Site, target: Target) -> Cost:
         results = site.signature.output.element_count
