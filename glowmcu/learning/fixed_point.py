@@ -25,12 +25,21 @@ from glowmcu.gradient.fixed.layers import (
 )
 from glowmcu.gradient.fixed.rules import fixed_rule_of
 from glowmcu.gradient.rules import NoGradient
-from glowmcu.ir.graph import Graph, Node, Rate, State, Value
+from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import constant
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.learning.fixed_loss import FixedLoss, fixed_loss
 from glowmcu.learning.layers import TrainedLayer
-from glowmcu.learning.stage import ONE, STAGE, Names, called, setting, told
+from glowmcu.learning.stage import (
+    ONE,
+    STAGE,
+    Names,
+    called,
+    expect_no_state,
+    learning_graph,
+    setting,
+    told,
+)
 from glowmcu.ops.assign import Assign
 from glowmcu.ops.parameter_step import BIAS_LIMIT, WEIGHT_SHIFT, StoredParameter
 from glowmcu.training import Loss, Training
@@ -82,6 +91,7 @@ def with_fixed_point(
     begun = fixed_loss(build, graph, training, names, file_name)
     nodes = _forward(graph, parameters)
     descent = _Descent(graph, build, parameters, rate.value)
+    expect_no_state(graph, descent.inner, file_name)
     descent.run(begun, file_name)
     loss = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)
     shown = called(build, begun.loss, names.new("loss"))
@@ -90,19 +100,9 @@ def with_fixed_point(
     assigned = {**found, rate: kept_rate, loss: shown}
     end = graph.results[0].type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
     entry = told(training.loss.value, begun.arguments, shown, found, assigned, "fixed")
-    made = Graph(
-        graph.name,
-        (*graph.inputs, *begun.arguments, *(state.value for state in assigned)),
-        (*nodes, *build.nodes),
-        (*graph.outputs, shown, *assigned.values()),
-        graph.rounding,
-        {**graph.metadata, **entry},
-        graph.kept,
-        tuple(assigned),
-        (Rate("inference", 0, 1), Rate("learning", 0, 1, begun.arguments[-1].name, end)),
+    return learning_graph(
+        graph, (*nodes, *build.nodes), graph.outputs, begun.arguments, shown, assigned, entry, end
     )
-    made.verify()
-    return made
 
 
 def _refusal(why: str, where: str) -> Exception:
@@ -165,17 +165,17 @@ class _Descent:
         self._parameters = parameters
         self._found: dict[Value, FixedGradient] = {}
         #: Values that a parameter has influence on.
-        self._inner = set[Value]()
+        self.inner = set[Value]()
         for node in graph.nodes:
-            if any(value in parameters or value in self._inner for value in node.inputs):
-                self._inner.update(node.outputs)
+            if any(value in parameters or value in self.inner for value in node.inputs):
+                self.inner.update(node.outputs)
 
     def run(self, begun: FixedLoss, file_name: str) -> None:
         """Raises GM361."""
         self._found = {begun.of: begun.gradient}
         for node in reversed(self._graph.nodes):
             given = self._found.pop(node.outputs[0], None)
-            if given is None or node.outputs[0] not in self._inner:
+            if given is None or node.outputs[0] not in self.inner:
                 continue
             where = f"{file_name}, {node.name!r}"
             try:
@@ -196,7 +196,7 @@ class _Descent:
             raise NoGradient(f"{node.op.name} of {node.inputs[0].type}")
         parts = fixed_rule_of(node.op)(self._build, node, given)
         for value, part in zip(node.inputs, parts, strict=True):
-            if part is not None and value in self._inner:
+            if part is not None and value in self.inner:
                 self._add(value, part)
 
     def _layer(self, node: Node, given: FixedGradient) -> None:
@@ -210,7 +210,7 @@ class _Descent:
             item = self._parameters[weights]
             item.kept = weights_step(build, node, sums, item.kept, self._rate)
         # Last: what it makes may lie where the gradient by the sums was.
-        if x in self._inner:
+        if x in self.inner:
             self._add(x, by_input(build, node, sums, self._weights(node)))
 
     def _weights(self, node: Node) -> Value:

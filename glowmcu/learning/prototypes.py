@@ -9,17 +9,14 @@ Source: Welford, 1962; Snell et al., Prototypical Networks, 2017.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from glowmcu.errors import ExitCode, error
 from glowmcu.gradient.builder import Builder
-from glowmcu.ir.graph import Graph, Rate, State, Value
-from glowmcu.ir.rewriting import remove_dead_nodes
+from glowmcu.ir.graph import Graph, State, Value
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.learning.layers import trained_layers
-from glowmcu.learning.stage import FLAG, ONE, STAGE, Names, called, told
+from glowmcu.learning.stage import FLAG, ONE, STAGE, Names, called, learning_graph, told
 from glowmcu.ops.comparison import Equal, Select
 from glowmcu.ops.division import Div
 from glowmcu.ops.elementwise import Maximum
@@ -70,20 +67,10 @@ def with_prototypes(graph: Graph, classes: int, file_name: str) -> Graph:
     loss = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)
     shown = called(learn, learn.reshape(learn.sum(near, (0, 1)), (1,)), names.new("loss"))
     assigned = {means: moved, counts: counted, loss: shown}
-    made = replace(
-        graph,
-        inputs=(*graph.inputs, label, *(state.value for state in assigned)),
-        nodes=(*graph.nodes, *infer.nodes, *learn.nodes),
-        outputs=(output, shown, *assigned.values()),
-        metadata={
-            **graph.metadata, **told("distance", (label,), shown, (means, counts), assigned),
-        },
-        states=tuple(assigned),
-        rates=(Rate("inference", 0, 1), Rate("learning", 0, 1, label.name, classes)),
-    )  # fmt: skip
-    made = remove_dead_nodes(made)
-    made.verify()
-    return made
+    outputs = [output if value is result else value for value in graph.outputs]
+    entry = told("distance", (label,), shown, (means, counts), assigned)
+    nodes = (*graph.nodes, *infer.nodes, *learn.nodes)
+    return learning_graph(graph, nodes, outputs, (label,), shown, assigned, entry, classes)
 
 
 def _is_row(features: Value) -> bool:

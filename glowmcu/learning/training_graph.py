@@ -12,14 +12,25 @@ import numpy as np
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
 from glowmcu.gradient.builder import Builder
 from glowmcu.gradient.differentiate import MissingGradient, gradients
-from glowmcu.ir.graph import Graph, Rate, State, Value
+from glowmcu.ir.graph import Graph, State, Value
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.learning.fixed_point import with_fixed_point
 from glowmcu.learning.layers import TrainedLayer, trained_layers
 from glowmcu.learning.losses import LossGradient, cross_entropy, squared_error
 from glowmcu.learning.prototypes import with_prototypes
 from glowmcu.learning.real_part import RealPart, part_behind, real_constant, with_real_part
-from glowmcu.learning.stage import FLAG, MEMORY, ONE, STAGE, Names, called, setting, told
+from glowmcu.learning.stage import (
+    FLAG,
+    MEMORY,
+    ONE,
+    STAGE,
+    Names,
+    called,
+    expect_no_state,
+    learning_graph,
+    setting,
+    told,
+)
 from glowmcu.lowering import fold_constants
 from glowmcu.ops.activation import Neg
 from glowmcu.ops.assign import Assign
@@ -60,6 +71,7 @@ def _with_real_numbers(
             "GM362", f"no layer that learns has influence on {result.name!r}", file_name,
             "name layers in front of the output",
         )  # fmt: skip
+    expect_no_state(graph, {value for node in part for value in node.outputs}, file_name)
     names = Names(value.name for value in (*graph.inputs, *graph.outputs))
     build = Builder("learning", STAGE)
     arguments, learnt = _loss(build, training, real, real.real[result], names, file_name)
@@ -79,31 +91,18 @@ def _with_real_numbers(
     descent.expect_all(file_name)
     assigned = {**descent.assigned(), loss: shown}
     end = real.real[result].type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
-    made = Graph(
-        graph.name,
-        (*graph.inputs, *arguments, *(state.value for state in assigned)),
-        (*real.nodes, *build.nodes),
-        (*real.outputs, shown, *assigned.values()),
-        graph.rounding,
-        {
-            **graph.metadata,
-            **told(training.loss.value, arguments, shown, states.values(), assigned),
-        },
-        graph.kept,
-        tuple(assigned),
-        (Rate("inference", 0, 1), Rate("learning", 0, 1, arguments[-1].name, end)),
-    )
-    made.verify()
-    return made
+    entry = told(training.loss.value, arguments, shown, states.values(), assigned)
+    nodes = (*real.nodes, *build.nodes)
+    return learning_graph(graph, nodes, real.outputs, arguments, shown, assigned, entry, end)
 
 
 def _expect_one_result(graph: Graph, file_name: str) -> None:
-    if graph.states or graph.rates:
+    if graph.rates:
         raise error(
             "GM363",
-            "a model with states cannot learn yet",
+            "a model of several rates cannot learn",
             file_name,
-            "train the part behind the states as a model of its own",
+            "train the part that learns as a model of its own",
             ExitCode.UNSUPPORTED,
         )
     if not graph.arguments:

@@ -75,6 +75,18 @@ static void glowmcu_conv_2d_step_tap(const glowmcu_window_step *p, const int16_t
     }
 }
 
+/* The weights of one output channel where a layer sees one pixel: a product each. */
+GLOWMCU_CODE
+static void glowmcu_one_pixel_step(const glowmcu_window_step *p, const int16_t *kept, int32_t g,
+    const int8_t *in, glowmcu_speed scale, int16_t *moved)
+{
+    for (int32_t ic = 0; ic < p->in_channels; ++ic) {
+        const int32_t step = glowmcu_scaled_step(g * (in[ic] - p->in_zero_point), scale,
+            GLOWMCU_WEIGHT_LIMIT);
+        moved[ic] = (int16_t)glowmcu_moved(kept[ic], step, GLOWMCU_WEIGHT_LIMIT);
+    }
+}
+
 /*
  * `kept` and `moved` are [out_channels][kernel_height][kernel_width][in_channels] and may be the
  * same; a gradient of the weights is never stored.
@@ -87,10 +99,12 @@ static void glowmcu_conv_2d_step(const glowmcu_window_step *p, const int16_t *ke
     const glowmcu_speed speed = glowmcu_rate_factor(rate);
     const int32_t filter = p->kernel_height * p->kernel_width * p->in_channels;
     const int32_t *factor = p->factors;
+    const int32_t is_pixel = (p->in_height * p->in_width == 1
+        && p->kernel_height * p->kernel_width == 1) ? 1 : 0;
     int32_t oc = 0;
 
     while (oc < p->out_channels) {
-        const int32_t outputs = (p->out_channels - oc >= 2) ? 2 : 1;
+        const int32_t outputs = (!is_pixel && p->out_channels - oc >= 2) ? 2 : 1;
         glowmcu_speed scales[2];
         scales[0] = glowmcu_step_factor(speed, factor, common[0]);
         factor += p->factor_step;
@@ -99,7 +113,11 @@ static void glowmcu_conv_2d_step(const glowmcu_window_step *p, const int16_t *ke
             scales[1] = glowmcu_step_factor(speed, factor, common[0]);
             factor += p->factor_step;
         }
-        for (int32_t ky = 0; ky < p->kernel_height; ++ky) {
+        if (is_pixel) {
+            glowmcu_one_pixel_step(p, kept + oc * filter, gradient[oc], in, scales[0],
+                moved + oc * filter);
+        }
+        for (int32_t ky = 0; !is_pixel && ky < p->kernel_height; ++ky) {
             for (int32_t kx = 0; kx < p->kernel_width; ++kx) {
                 const glowmcu_seen seen = glowmcu_seen_by_tap(p, ky, kx);
                 const int32_t at = oc * filter + (ky * p->kernel_width + kx) * p->in_channels;
