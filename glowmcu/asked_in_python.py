@@ -86,7 +86,7 @@ _PLACE = r"[A-Z]+\b"
 _NUMBER = rf"\d+\b|{_PLACE}"
 _FILE = rf"none\b|[^\s,;:)]+\.\w+|{_PLACE}"
 _PAIR = r"[^\s=]+=[^\s,;)]+"
-_LAYERS = r"(?:last=\w+|prototypes=\w+|bias\b|[a-z]+_\d+)"
+_LAYERS = r"(?:last=\w+|prototypes=\w+|neighbours=\w+|normal\b|bias\b|[a-z]+_\d+)"
 # In quotes where a shell needs them: a name that a message merely quotes stays as it is.
 _NAMES = r"'[^']*[^\w@%+=:,./'-][^']*'|[^\s,;:)']+(?:,[^\s,;:)']+)*"
 

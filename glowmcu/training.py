@@ -14,8 +14,10 @@ from glowmcu.errors import error
 
 _LAST = re.compile(r"last=([1-9][0-9]{0,3})")
 _PROTOTYPES = re.compile(r"prototypes=([1-9][0-9]{0,3})")
+_NEIGHBOURS = re.compile(r"neighbours=([1-9][0-9]{0,3})x([1-9][0-9]{0,3})")
+_NORMAL = "normal"
 #: What is meant as one of both; a layer may be called `last_dense`.
-_AMOUNT = re.compile(r"(last|prototypes)\s*(=.*)?", re.DOTALL)
+_AMOUNT = re.compile(r"(last|prototypes|neighbours)\s*(=.*)?", re.DOTALL)
 
 
 class Loss(Enum):
@@ -39,7 +41,8 @@ class Numbers(Enum):
 class Training:
     """`last`: the last so many layers with weights learn; 0: all, or those in `layers`. With
     `biases_only` their weights stay. Without `momentum` there is no memory of gradients before.
-    With `prototypes` no layer learns: means of so many classes take the last one's place.
+    With `prototypes` no layer learns: means of so many classes take the last one's place; with
+    `neighbours`, of so many classes as many features each; with `normality`, mean and variance.
     """
 
     last: int = 0
@@ -49,6 +52,8 @@ class Training:
     learning_rate: float = 0.01
     momentum: float = 0.0
     prototypes: int = 0
+    neighbours: tuple[int, int] | None = None
+    normality: bool = False
     numbers: Numbers = Numbers.FLOAT32
 
     @property
@@ -56,13 +61,22 @@ class Training:
         """As `--train` takes it."""
         if self.prototypes:
             return f"prototypes={self.prototypes}"
+        if self.neighbours is not None:
+            return "neighbours={}x{}".format(*self.neighbours)
+        if self.normality:
+            return _NORMAL
         named = [f"last={self.last}"] if self.last else list(self.layers)
         return ",".join([*named, *(["bias"] if self.biases_only else [])])
 
     @property
+    def has_gradient(self) -> bool:
+        """Whether layers learn."""
+        return not (self.prototypes or self.neighbours or self.normality)
+
+    @property
     def text(self) -> dict[str, str]:
         """What the bundle says of it; what is not used is not named."""
-        if self.prototypes:
+        if not self.has_gradient:
             return {"train": self.what}
         momentum = {"momentum": repr(self.momentum)} if self.momentum else {}
         return {
@@ -138,15 +152,16 @@ def training_of(
                     hint="add --train last=1, or leave it out",
                 )
         return None
-    if found := _PROTOTYPES.fullmatch(train.strip()):
+    without = _without_gradient(train.strip())
+    if without is not None:
         if any(value is not None for value in given.values()):
             raise error(
                 "GM735",
-                "prototypes are means: there is no loss, learning rate or momentum, and they are "
-                "float32",
+                f"{without.what} learns without gradients: there is no loss, learning rate or "
+                "momentum, and numbers are float32",
                 hint="leave these out, or let the last layer learn: --train last=1",
             )
-        return Training(prototypes=int(found[1]))
+        return without
     rate, kept = _number("learning_rate", learning_rate, 0.01), _number("momentum", momentum, 0.0)
     if not 0.0 < _stored(rate) <= 100.0 or not 0.0 <= _stored(kept) < 1.0:
         raise error(
@@ -157,6 +172,14 @@ def training_of(
         )
     chosen = _numbers(numbers, usual, has_momentum=kept > 0)
     return Training(*_layers(train), _loss(loss), rate, kept, numbers=chosen)
+
+
+def _without_gradient(train: str) -> Training | None:
+    if found := _PROTOTYPES.fullmatch(train):
+        return Training(prototypes=int(found[1]))
+    if found := _NEIGHBOURS.fullmatch(train):
+        return Training(neighbours=(int(found[1]), int(found[2])))
+    return Training(normality=True) if train == _NORMAL else None
 
 
 def training_of_bundle(said: Mapping[str, str]) -> Training | None:
@@ -180,8 +203,8 @@ def _layers(train: str) -> tuple[int, tuple[str, ...], bool]:
                 "GM734",
                 f"--train does not take {word!r}",
                 hint="last=N for the last N layers with weights, names of layers, bias for biases "
-                "alone, or prototypes=CLASSES: --train last=1, --train dense_1,dense_2, "
-                "--train last=3,bias",
+                "alone; prototypes=CLASSES, neighbours=CLASSESxKEPT or normal: --train last=1, "
+                "--train dense_1,dense_2, --train last=3,bias, --train neighbours=4x5",
             )
     if len(counts) > 1 or (counts and layers):
         raise error(

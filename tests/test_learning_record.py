@@ -23,11 +23,12 @@ def test_the_last_layer_of_kws_learns_within_what_was_aimed_at() -> None:
 
 
 def test_fixed_point_takes_less_of_everything_where_there_is_no_fpu() -> None:
-    """Of memory everywhere; of cycles, what learning adds to an inference."""
+    """Of cycles, and of memory where convolutions learn."""
     rows = {(r.board, r.model, r.train, r.numbers): r for r in recorded()}
     for (board, model, train, numbers), fixed in rows.items():
         if numbers == "fixed":
             real = rows[board, model, train, "float32"]
-            assert fixed.arena_bytes < real.arena_bytes
+            if train != "last=1":
+                assert fixed.arena_bytes < 0.4 * real.arena_bytes
             if board == "rp2040":
                 assert fixed.learning_cycles < real.learning_cycles

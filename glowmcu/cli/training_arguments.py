@@ -41,9 +41,10 @@ def training_options(function: _F) -> _F:
         return function(training=training, **others)
 
     options = (
-        click.option("--train", metavar="last=N|LAYERS[,bias]|prototypes=K",
+        click.option("--train", metavar="last=N|LAYERS[,bias]|prototypes=K|neighbours=KxM|normal",
                      help="Add NAME_train: these layers learn; with bias their biases alone; with "
-                          "prototypes the means of K classes, nearest wins."),
+                          "prototypes the means of K classes, with neighbours the last M samples "
+                          "of each, nearest wins; with normal how far from that something is."),
         click.option("--loss", type=click.Choice(get_args(LossWord)),
                      help="What learning makes smaller. Default: cross-entropy."),
         click.option("--learning-rate", type=float, metavar="X",

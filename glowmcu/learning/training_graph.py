@@ -17,6 +17,8 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.learning.fixed_point import with_fixed_point
 from glowmcu.learning.layers import TrainedLayer, trained_layers
 from glowmcu.learning.losses import LossGradient, cross_entropy, squared_error
+from glowmcu.learning.neighbours import with_neighbours
+from glowmcu.learning.normality import with_normality
 from glowmcu.learning.prototypes import with_prototypes
 from glowmcu.learning.real_part import RealPart, part_behind, real_constant, with_real_part
 from glowmcu.learning.stage import (
@@ -46,6 +48,10 @@ def with_training(graph: Graph, training: Training | None, file_name: str) -> Gr
     _expect_one_result(graph, file_name)
     if training.prototypes:
         return with_prototypes(graph, training.prototypes, file_name)
+    if training.neighbours is not None:
+        return with_neighbours(graph, *training.neighbours, file_name)
+    if training.normality:
+        return with_normality(graph, file_name)
     layers = trained_layers(graph, training, file_name)
     if training.numbers is not Numbers.FLOAT32:
         try:

@@ -13,7 +13,6 @@ from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.block_gradient import BITS, SHARED, gradient_type
-from glowmcu.ops.shape import Reshape
 from glowmcu.ops.stored_gradient import GradientSum, RequantizationGradient
 
 #: Fewer bits say too little of a gradient.
@@ -62,12 +61,6 @@ class FixedBuilder(Builder):
     def reshaped(self, given: FixedGradient, shape: Shape) -> FixedGradient:
         """The same numbers as another shape."""
         return replace(given, numbers=self.typed_reshape(given.numbers, shape))
-
-    def typed_reshape(self, value: Value, shape: Shape) -> Value:
-        """`value` of another shape, whatever its elements are."""
-        if value.type.shape == shape:
-            return value
-        return self.add_typed(Reshape(shape), (value,), replace(value.type, shape=shape))
 
     def requantized(
         self,
