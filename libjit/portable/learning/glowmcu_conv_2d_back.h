@@ -55,9 +55,9 @@ static void glowmcu_conv_2d_back_sums(const glowmcu_input_gradient *p, const int
                 if (count == 2) {
                     glowmcu_gradient_along(&run, next, acc);
                 } else {
-                    acc[0] = glowmcu_gradient_run1(run, acc[0]);
+                    acc[0] = glowmcu_gradient_run1(&run, acc[0]);
                     run.gradient += next;
-                    acc[2] = glowmcu_gradient_run1(run, acc[2]);
+                    acc[2] = glowmcu_gradient_run1(&run, acc[2]);
                 }
             }
         }

@@ -38,11 +38,11 @@ static void glowmcu_conv_2d_step_sums(const glowmcu_window_step *p, const int16_
             glowmcu_gradient_down(&run, acc);
         } else {
             /* An input or an output alone: of the other there are two, or one. */
-            acc[0] = glowmcu_gradient_run1(run, acc[0]);
+            acc[0] = glowmcu_gradient_run1(&run, acc[0]);
             run.gradient += outputs - 1;
-            acc[2] = glowmcu_gradient_run1(run, acc[2]);
+            acc[2] = glowmcu_gradient_run1(&run, acc[2]);
             run.x += inputs - 1;
-            acc[1] = glowmcu_gradient_run1(run, acc[1]);
+            acc[1] = glowmcu_gradient_run1(&run, acc[1]);
         }
     }
 }

@@ -52,7 +52,7 @@ static void glowmcu_back_of_four(const glowmcu_input_gradient *p, const int16_t 
         const int32_t kx = p->kernel_width - 1 - xs.first;
         run.gradient = gradient + (oy * p->out_width + ox) * p->out_channels;
         run.x = weights + (ky * p->kernel_width + kx) * p->out_channels;
-        glowmcu_gradient_run_each(run, 0, acc);
+        glowmcu_gradient_run_each(&run, 0, acc);
     }
 }
 

@@ -17,7 +17,7 @@ static void glowmcu_depthwise_step_sums(const glowmcu_window_step *p, const int1
     for (int32_t oy = seen->ys.first; oy < seen->ys.end; ++oy) {
         const glowmcu_gradient_run run = glowmcu_row_run(p, gradient, in, seen, oy);
         if (count == 4) {
-            glowmcu_gradient_run_each(run, -p->in_zero_point, acc);
+            glowmcu_gradient_run_each(&run, -p->in_zero_point, acc);
         } else {
             const int16_t *g = run.gradient;
             const int8_t *x = run.x;
