@@ -29,8 +29,8 @@ def stream(remembers: bool = False) -> bytes:
 
 
 def learning(data: bytes, what: str, **options: object) -> Graph:
-    graph = application_graph(data, "stream.tflite")[0]
-    return with_training(graph, training_of(what, **options), "stream.tflite")  # type: ignore[arg-type]
+    training = training_of(what, **options)  # type: ignore[arg-type]
+    return with_training(application_graph(data, "stream.tflite")[0], training, "stream.tflite")
 
 
 def rows(count: int) -> list[Array]:
@@ -48,7 +48,8 @@ def test_the_head_learns_and_the_queue_goes_on(numbers: str, what: str, tmp_path
     path = tmp_path / "stream.tflite"
     path.write_bytes(stream())
     options = {"train": what, "learning_rate": 0.1, "train_numbers": numbers}
-    bundle = glowmcu.compile(path, "nrf52", tmp_path / "net", "net", **options)  # type: ignore[arg-type]
+    folder = tmp_path / "net"
+    bundle = glowmcu.compile(path, "nrf52", folder, "net", **options)  # type: ignore[arg-type]
     session = bundle.session()
     meaning = Session(learning(stream(), what, learning_rate=0.1, numbers=numbers))
     for number, x in enumerate(rows(12)):
