@@ -86,7 +86,7 @@ _PLACE = r"[A-Z]+\b"
 _NUMBER = rf"\d+\b|{_PLACE}"
 _FILE = rf"none\b|[^\s,;:)]+\.\w+|{_PLACE}"
 _PAIR = r"[^\s=]+=[^\s,;)]+"
-_LAYERS = r"(?:last=\w+|prototypes=\w+|bias\b|[a-z]+_\d+)"
+_LAYERS = r"(?:last=\w+|prototypes=\w+|neighbours=\w+|normal\b|bias\b|[a-z]+_\d+)"
 # In quotes where a shell needs them: a name that a message merely quotes stays as it is.
 _NAMES = r"'[^']*[^\w@%+=:,./'-][^']*'|[^\s,;:)']+(?:,[^\s,;:)']+)*"
 
@@ -147,6 +147,7 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--train": Argument("train", rf"{_LAYERS}(?:,{_LAYERS})*", _word),
     "--loss": Argument("loss", r"(?:squared-error|cross-entropy)\b", _word),
     "--learning-rate": Argument("learning_rate", r"\d+(?:\.\d+)?"),
+    "--train-numbers": Argument("train_numbers", r"(?:fixed|float32)\b", _word),
     "--momentum": Argument("momentum", r"\d+(?:\.\d+)?"),
     "--force": Argument("force"),
     "--adaround": Argument("adaround"),
