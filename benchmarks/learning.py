@@ -43,7 +43,6 @@ CASES = (
     ("apollo3", "ic", "last=1", "fixed", _LAST),
     ("rp2040", "kws", "last=1", "float32", _LAST),
     ("rp2040", "kws", "last=1", "fixed", _LAST),
-    ("rp2040", "kws", "last=3", "float32", _BLOCK),
     ("rp2040", "kws", "last=3", "fixed", _BLOCK),
 )
 #: What was aimed at for the last layer of kws, times an inference.

@@ -26,7 +26,8 @@ def test_fixed_point_takes_less_of_everything_where_there_is_no_fpu() -> None:
     """Of cycles, and of memory where convolutions learn."""
     rows = {(r.board, r.model, r.train, r.numbers): r for r in recorded()}
     for (board, model, train, numbers), fixed in rows.items():
-        if numbers == "fixed":
+        # A block in float32 takes minutes to emulate without an FPU.
+        if numbers == "fixed" and (board, model, train, "float32") in rows:
             real = rows[board, model, train, "float32"]
             if train != "last=1":
                 assert fixed.arena_bytes < 0.4 * real.arena_bytes

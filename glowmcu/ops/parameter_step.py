@@ -51,7 +51,11 @@ class StoredParameter(Operation):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         low, high = signature.output.element.limits
-        stored = np.clip(rounded_shift(inputs[0], self.shift), low, high)
+        kept = inputs[0]
+        if signature.output.element is ElementType.I32:
+            # Parameters that were loaded may be anything.
+            kept = np.clip(kept, -BIAS_LIMIT, BIAS_LIMIT)
+        stored = np.clip(rounded_shift(kept, self.shift), low, high)
         return (stored.astype(signature.output.element.numpy),)
 
     def output_ranges(
@@ -155,7 +159,7 @@ class ParameterStep(Operation):
         sums = self.sums(gradient[0].astype(np.float64), image, kept.shape).astype(np.int64)
         limit = BIAS_LIMIT if image is None else WEIGHT_LIMIT
         steps = scaled_steps(sums, factors, int(common[0]), rate, limit)
-        moved = self.as_kept(kept.astype(np.int64), steps)
+        moved = self.as_kept(np.clip(kept.astype(np.int64), -(2**30), 2**30), steps)
         return (np.clip(moved, -limit, limit).astype(kept.dtype),)
 
     def sums(self, gradient: Array, image: Array | None, kept: Shape) -> Array:

@@ -269,3 +269,20 @@ def test_the_sanitizers_find_nothing(tmp_path: Path) -> None:
             for number in (0, 2, -1):
                 got = session.measure([x, label(number)]).outputs
                 np.testing.assert_array_equal(got[0], meaning.run([x, label(number)])[0])
+
+
+def test_parameters_that_were_loaded_may_be_anything(tmp_path: Path) -> None:
+    """Biases beyond what learning leaves count as its limit, in C without overflow."""
+    graph = learning("dilated", "last=5", learning_rate=1.0)
+    biases = [at for at, state in enumerate(graph.states) if state.initial.dtype == np.int32]
+    assert biases
+    ends, far = Session(graph), Session(graph)
+    for at in biases:
+        shape = graph.states[at].initial.shape
+        ends._states[at] = np.full(shape, 2**30 - 1, np.int32)
+        far._states[at] = np.full(shape, 2**31 - 1, np.int32)
+    x = drawn("dilated", 1)[0]
+    for number in (-1, 1, -1):
+        got, want = (session.run([x, label(number)]) for session in (far, ends))
+        np.testing.assert_array_equal(got[0], want[0])
+        np.testing.assert_array_equal(got[1], want[1])

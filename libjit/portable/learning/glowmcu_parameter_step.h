@@ -70,11 +70,12 @@ static inline int32_t glowmcu_scaled_step(int32_t sum, glowmcu_speed factor, int
     }
 }
 
-/* What is kept from now on: within `limit`. */
+/* What is kept from now on: within `limit`. Parameters that were loaded may be anything. */
 GLOWMCU_CODE
 static inline int32_t glowmcu_moved(int32_t kept, int32_t step, int32_t limit)
 {
-    const int32_t value = kept - step;
+    const int32_t end = (int32_t)1 << 30;
+    const int32_t value = ((kept < -end) ? -end : ((kept > end) ? end : kept)) - step;
 
     return (value < -limit) ? -limit : ((value > limit) ? limit : value);
 }

@@ -6,13 +6,16 @@
 
 #include "glowmcu_stored_parameter.h"
 
-/* Biases: |kept| < 2^30. */
+/* Biases, which are within 2^30; parameters that were loaded may be anything. */
 GLOWMCU_CODE
 static void glowmcu_stored_biases(const glowmcu_stored_parameter *p, const int32_t *kept,
     int32_t *out)
 {
     for (int32_t i = 0; i < p->count; ++i) {
-        out[i] = (kept[i] + ((int32_t)1 << (p->shift - 1))) >> p->shift;
+        int32_t value = kept[i];
+        value = (value > 0x3FFFFFFF) ? 0x3FFFFFFF : value;
+        value = (value < -0x3FFFFFFF) ? -0x3FFFFFFF : value;
+        out[i] = (value + ((int32_t)1 << (p->shift - 1))) >> p->shift;
     }
 }
 
