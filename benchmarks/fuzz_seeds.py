@@ -69,6 +69,18 @@ def profile_texts() -> Iterator[str]:
         yield profile_text(replace(profile, options=QuantizationOptions()))
 
 
+def tosa_texts() -> Iterator[str]:
+    """Each operator that has a form in TOSA, with notes and without."""
+    from glowmcu.frontend.tosa.exporter import export_function
+    from glowmcu.frontend.tosa.text import print_tosa
+    from tests.frontend.tosa_cases import CASES, bare, case
+
+    for name in CASES:
+        function = export_function(case(name))
+        yield print_tosa(function)
+        yield print_tosa(bare(function))
+
+
 def kernel_file_texts() -> Iterator[str]:
     yield kernel_file_text(
         KernelFile("0" * 64, "cortex-m4", "balanced", "1", {"a": "k"}, {"a": {"k": 1.5}})

@@ -85,6 +85,10 @@ def read_onnx_model(data: bytes) -> None:
     _read(data, "m.onnx")
 
 
+def read_tosa_model(data: bytes) -> None:
+    _read(data, "m.mlir")
+
+
 def summarize(data: bytes) -> None:
     """`glowmcu inspect`, which shows what cannot be compiled, too."""
     summarize_model(data, "m.tflite" if data[4:8] == b"TFL3" else "m.onnx")
@@ -253,6 +257,14 @@ def _ir_seeds() -> Iterator[bytes]:
         yield text.encode()
 
 
+def _tosa_seeds() -> Iterator[bytes]:
+    from benchmarks.fuzz_seeds import tosa_texts
+
+    for text in tosa_texts():
+        if len(text) <= _MAX_SEED_BYTES:
+            yield text.encode()
+
+
 def _profile_seeds() -> Iterator[bytes]:
     from benchmarks.fuzz_seeds import profile_texts
 
@@ -274,6 +286,7 @@ TARGETS: dict[str, Target] = {
     for target in (
         Target("tflite", read_tflite_model, _tflite_seeds, "tflite"),
         Target("onnx", read_onnx_model, _onnx_seeds, "onnx"),
+        Target("tosa", read_tosa_model, _tosa_seeds, "text"),
         Target("inspect", summarize, _any_seeds, "model"),
         Target("compile", compile_any, _compile_seeds, "model"),
         Target("samples", read_sample_file, _sample_seeds, "arrays"),

@@ -31,6 +31,13 @@ _TFLITE = (
 )  # fmt: skip
 _ONNX = ("axes", "container", "fold_qdq", "importer", "quantization", "reader")
 
+
+def _of_operators(is_onnx: bool) -> tuple[str, ...]:
+    """Tests of the operators of one front end."""
+    files = sorted((REPO / "tests" / "ops").glob("test_*.py"))
+    return tuple(f"tests/ops/{file.name}" for file in files if ("onnx" in file.name) == is_onnx)
+
+
 AREAS = {
     "requantization": Area(
         ("kernels/requantization/*.py", "ops/fixed_point.py", "ops/quantization.py",
@@ -65,7 +72,8 @@ AREAS = {
     "tflite": Area(
         tuple(f"frontend/tflite/{name}.py" for name in _TFLITE),
         ("tests/frontend", "tests/hostile", "tests/ops/test_activation.py",
-         "tests/ops/test_uint8.py", "tests/ops/test_elementwise.py", "tests/ops/test_slicing.py",
+         "tests/ops/test_tflite_complex.py", "tests/ops/test_uint8.py",
+         "tests/ops/test_elementwise.py", "tests/ops/test_slicing.py",
          "tests/ops/test_real_layers.py"),
     ),
     "onnx": Area(
@@ -75,13 +83,13 @@ AREAS = {
     ),
     "tflite operators": Area(
         ("frontend/tflite/*.py",),
-        ("tests/ops", "-k", "not onnx"),
+        (*_of_operators(is_onnx=False), "tests/frontend", "tests/hostile"),
         ("frontend/tflite/writer*.py", "frontend/tflite/export*.py",
          *(f"frontend/tflite/{name}.py" for name in _TFLITE)),
     ),
     "onnx operators": Area(
         ("frontend/onnx/*.py",),
-        ("tests/ops", "-k", "onnx"),
+        (*_of_operators(is_onnx=True), "tests/frontend", "tests/hostile/test_onnx_files.py"),
         tuple(f"frontend/onnx/{name}.py" for name in _ONNX),
     ),
 }  # fmt: skip

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from glowmcu.board import PlacementRequest, Places
 from glowmcu.custom_c import custom_text
+from glowmcu.delegated import DelegationNotes
 from glowmcu.emit_c.packages.package import Packaging
 from glowmcu.errors import error
 from glowmcu.frontend.state_pairs import PAIRS
@@ -116,6 +117,8 @@ class Prepared:
     sizes: OpenGraphs | None = None
     #: Of a model that learns: the same without that, for what learning costs.
     inference: Prepared | None = None
+    #: What an accelerator computes of `lowered`, where one was asked for.
+    delegation: DelegationNotes | None = None
 
 
 def options_text(options: Options, imported: Graph) -> dict[str, str]:

@@ -29,6 +29,7 @@ INTERFACE_VERSION = 1
 INTERFACE_GROUP = "glowmcu.interface"
 #: What a package can add, by group of entry points.
 GROUPS = {
+    "glowmcu.back_ends": "back ends of accelerators",
     "glowmcu.boards": "boards",
     "glowmcu.cores": "cores",
     "glowmcu.emit_c.packages": "build systems",

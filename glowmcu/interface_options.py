@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 from glowmcu.errors import error
 
@@ -19,12 +20,14 @@ class Weights(Enum):
 class InterfaceOptions:
     """`steps`: a run may be done in parts, layer by layer, its progress in the arena. `labels` are
     names of the classes, None for those in the model file. `cores`: how many share a run.
+    `accelerator`: the name or the file of what computes regions of the model.
     """
 
     steps: bool = False
     labels: tuple[str, ...] | None = None
     weights: Weights = Weights.LINKED
     cores: int = 1
+    accelerator: str = ""
 
     @property
     def text(self) -> dict[str, str]:
@@ -32,7 +35,8 @@ class InterfaceOptions:
         steps = {"run_steps": "yes"} if self.steps else {}
         exchanged = self.weights is Weights.POINTER
         cores = {"cores": str(self.cores)} if self.cores > 1 else {}
-        return steps | ({"weights": self.weights.value} if exchanged else {}) | cores
+        device = {"accelerator": Path(self.accelerator).name} if self.accelerator else {}
+        return steps | ({"weights": self.weights.value} if exchanged else {}) | cores | device
 
     def check(self, streamed_input: str | None, file_name: str) -> None:
         """Raises GM626 for a run in parts of a bundle whose input comes in parts."""

@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from glowmcu.delegated import DelegationEntry, delegation_of
 from glowmcu.errors import error
 from glowmcu.quality import QualityEntry, quality_of
 from glowmcu.simplified import SimplificationEntry, simplification_of
+from glowmcu.size_forms import SizeEntry as SizeEntry  # noqa: PLC0414 - part of a manifest
 from glowmcu.size_forms import SizeForm, shape_at
 from glowmcu.training import TrainingEntry, training_entry_of
 
@@ -106,7 +108,8 @@ class ConstantsEntry:
 @dataclass(frozen=True)
 class LayerEntry:
     """One step of `<name>_run`: `index` is its turn and the number of its step marker in the C
-    code. `constants` are what `weights_bytes` is the sum of.
+    code. `constants` are what `weights_bytes` is the sum of. `device` is the accelerator that
+    computes it, empty for the core.
     """
 
     index: int
@@ -117,6 +120,7 @@ class LayerEntry:
     weights_bytes: int
     scratch_bytes: int
     constants: tuple[ConstantsEntry, ...] = ()
+    device: str = ""
 
 
 @dataclass(frozen=True)
@@ -169,7 +173,6 @@ class CostEntry:
     stack_bytes: dict[str, int] = field(default_factory=dict)
     stack_found: str = ""
     cycles_estimate: int | None = None
-    instructions_estimate: int | None = None
     code_bytes_estimate: int | None = None
 
 
@@ -198,24 +201,6 @@ class PipelineEntry:
 
 
 @dataclass(frozen=True)
-class SizeEntry:
-    """A size of the model that each run is given, from `smallest` to `largest` in steps: the
-    argument `parameter` of its entry points.
-    """
-
-    symbol: str
-    parameter: str
-    smallest: int
-    largest: int
-    step: int = 1
-
-    @property
-    def sizes(self) -> range:
-        """All of them."""
-        return range(self.smallest, self.largest + 1, self.step)
-
-
-@dataclass(frozen=True)
 class Manifest:
     """Everything that is known about a bundle without reading its C code. Sizes in bytes.
 
@@ -225,7 +210,8 @@ class Manifest:
     later compilation may replace (bundles of 0.1.0 have none). `states` are what of the arena a
     run leaves for the next one; a stream begins with `reset_function`. `labels` name the classes in
     their order. Two `cores` may share a run; see `help_function`. `quality` says what quantization
-    lost, of a pipeline by stage; empty if nothing was quantized or measured.
+    lost, of a pipeline by stage; empty if nothing was quantized or measured. `delegation` says what
+    an accelerator computes.
     """
 
     name: str
@@ -260,6 +246,7 @@ class Manifest:
     cores: int = 1
     quality: tuple[QualityEntry, ...] = ()
     training: TrainingEntry | None = None
+    delegation: DelegationEntry | None = None
 
     @property
     def identity(self) -> bytes:
@@ -321,7 +308,10 @@ class Manifest:
     def to_json(self) -> str:
         """Stable text: keys in field order, two-space indent, final newline."""
         body = {"format": FORMAT_VERSION, **dataclasses.asdict(self)}
-        for name in ("quality", "training"):
+        if self.delegation is None:
+            for layer in body["layers"]:
+                del layer["device"]
+        for name in ("quality", "training", "delegation"):
             if not body[name]:
                 del body[name]
         return json.dumps(body, indent=2) + "\n"
@@ -373,6 +363,7 @@ def _from_json(body: dict[str, Any]) -> Manifest:
     body["packages"] = tuple(body.get("packages", ()))
     body["labels"] = tuple(body.get("labels", ()))
     body["quality"] = quality_of(body.get("quality", ()))
+    body["delegation"] = delegation_of(body.get("delegation"))
     body["training"] = training_entry_of(body.get("training"))
     body["simplification"] = simplification_of(body.get("simplification"))
     body["placement"] = tuple(
@@ -382,7 +373,9 @@ def _from_json(body: dict[str, Any]) -> Manifest:
     body["states"] = tuple(
         StateEntry(**{**row, "shape": tuple(row["shape"])}) for row in body.get("states", ())
     )
-    body["costs"] = CostEntry(**body.get("costs", {}))
+    costs = {**body.get("costs", {})}
+    costs.pop("instructions_estimate", None)  # of a Cortex-M55, in bundles of 0.1
+    body["costs"] = CostEntry(**costs)
     if body.get("pipeline") is not None:
         stages = tuple(StageEntry(**row) for row in body["pipeline"]["stages"])
         body["pipeline"] = PipelineEntry(**{**body["pipeline"], "stages": stages})

@@ -1,6 +1,6 @@
 """The stages of a compilation, in order. Read this first.
 
-    file -> graph -> [int8 graph] -> simpler graph -> kernels -> program -> plan -> files
+    file -> graph -> [int8 graph] -> simpler graph -> [regions] -> kernels -> plan -> files
     file -> graph -> simpler float graph + samples -> profile
 
 Each stage is a function from data to data; none knows another, only this module knows the order.
@@ -18,6 +18,7 @@ from glowmcu.board import Places, find_board, place
 from glowmcu.board.placing_auto import LayerFacts
 from glowmcu.compilation import Compilation, Options, Prepared, check_cores, options_text
 from glowmcu.cores import core
+from glowmcu.delegation.compilation import fitted_with_regions
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.bundle_files import listed, unlisted_files
 from glowmcu.emit_c.c_text import bundle_name, check_bundle_name
@@ -30,13 +31,12 @@ from glowmcu.emit_c.write_bundle import check_output as check_folder
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import error, said_of
 from glowmcu.fit_as_asked import fit_as_asked
-from glowmcu.frontend.labels import labels_of_model
+from glowmcu.frontend.labels import labels_of as labels_of  # noqa: PLC0414 - multirate, too
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.state_pairs import state_notes, with_states
 from glowmcu.given_size import golden_vectors_at_sizes, prepared_at_sizes
 from glowmcu.input_options import InputOptions, streamed_input_name
-from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
 from glowmcu.ir.graph import Graph
@@ -171,29 +171,23 @@ def application_graph(
 ) -> tuple[Graph, tuple[str, ...]]:
     """The model as its application sees it, and what to tell of that, in sentences."""
     inputs = inputs or InputOptions()
-    if asked is None:
-        graph = reference_graph(data, name, rounding, inputs)
-    else:
-        graph = quantized_model(data, name, asked, rounding, inputs).quantized.graph
+    graph = graph_as_asked(data, name, asked, rounding, inputs)
     graph, notes = as_application_sees(graph, inputs, name)
     told = (*notes, *state_notes(graph, inputs))
     return with_training(graph, inputs.training, name), told
 
 
-def export_model(
+def graph_as_asked(
     data: bytes,
-    file_name: str,
-    request: QuantizationRequest | None = None,
-    inputs: InputOptions | None = None,
-    rounding: Rounding = Rounding.DOUBLE,
-) -> bytes:
-    """The model as a `.tflite` file, in int8 if that is asked for. Raises GM194, GM3xx."""
-    from glowmcu.frontend.tflite.exporter import export_tflite
-
-    if request is None:
-        return export_tflite(reference_graph(data, file_name, rounding, inputs))
-    made = quantized_model(data, file_name, request, rounding, inputs)
-    return export_tflite(made.quantized.graph)
+    name: str,
+    asked: QuantizationRequest | None,
+    rounding: Rounding,
+    inputs: InputOptions,
+) -> Graph:
+    """The model as imported, or in int8 if that is asked for. Raises GM3xx."""
+    if asked is None:
+        return reference_graph(data, name, rounding, inputs)
+    return quantized_model(data, name, asked, rounding, inputs).quantized.graph
 
 
 def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
@@ -279,10 +273,12 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     check_cores(options, model.model_file, model.pipeline is not None)
     streamed_input = streamed_input_name(options.inputs, model.model_file)
     target = Target(core(options.core), options.goal)
-    wanted = model.lowered, target, options.budgets, options.kernels, streamed_input, model.external
     planning = PlanningWatch(options.planning_observer)
     with said_of(model.lowered.name, model.model_file):
-        fitted = fit_as_asked(model, options, streamed_input, planning)
+        model, fitted = fitted_with_regions(
+            model, options, lambda item: fit_as_asked(item, options, streamed_input, planning)
+        )
+    wanted = model.lowered, target, options.budgets, options.kernels, streamed_input, model.external
     fit = fitted.fit
     selections, plan, graph, dump = fit.selections, fit.plan, fit.graph, model.dump
     places = _places(fit, options)
@@ -305,6 +301,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         costs=known_costs(options.core, options.goal, inference_cycles(fit), selections.values()),
         weights=options.interface.weights, pipeline=model.pipeline, sized=fitted.sized,
         quality=model.quality, training=_training(model, options, fit, planning),
+        delegation=model.delegation,
     )  # fmt: skip
     files, manifest = unlisted_files(plan.program, selections, facts)
     files = files.joined(_firmware_files(options, manifest, facts.vectors))
@@ -328,7 +325,7 @@ def _training(
     if model.inference is None:
         return None
     plain = fit_as_asked(model.inference, options, None, planning).fit
-    known = known_costs(options.core, options.goal, 1.0, ()).work > 0
+    known = known_costs(options.core, options.goal, 1.0, ()).cycles > 0
     return training_entry(model.imported, model.model_sha256, fit, plain.arena_bytes, known)
 
 
@@ -359,19 +356,6 @@ def _places(fit: FittedPlan, options: Options) -> Places:
         weights_bytes = (rows.cost if rows is not None else chosen.cost).flash_bytes
         layers.append(LayerFacts(index, run.node.name, run.kernel, run.node.macs, weights_bytes))
     return place(options.placement, layers, fit.arena_bytes, code_bytes(fit.selections.values()))
-
-
-def labels_of(
-    data: bytes, file_name: str, graph: Graph, interface: InterfaceOptions
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the classes, and a note if no output has as many. Raises GM124 to GM127."""
-    sizes = {value.type.shape[-1] for value in graph.results if value.type.shape}
-    labels = interface.labels
-    if labels is None:
-        labels = labels_of_model(data, file_name, sizes)
-    if not labels or len(labels) in sizes:
-        return labels, ()
-    return labels, (f"there are {len(labels)} labels, but no output has as many classes",)
 
 
 def _sha256(data: bytes) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from glowmcu.board.catalogue import board_names, find_board
 from glowmcu.cores import core_names
+from glowmcu.delegation.find_back_end import package_back_ends
 from glowmcu.discovery import GROUPS, Plugin, all_plugins, loaded
 from glowmcu.emit_c.packages.package import all_packages
 from glowmcu.emit_c.rendering import render
@@ -57,6 +58,7 @@ def _read_boards() -> None:
 
 #: What loads the plug-ins of each group, and finds what is wrong between them.
 _LOADERS: Mapping[str, Callable[[], object]] = {
+    "glowmcu.back_ends": package_back_ends,
     "glowmcu.boards": _read_boards,
     "glowmcu.cores": core_names,
     "glowmcu.emit_c.packages": all_packages,

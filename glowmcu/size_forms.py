@@ -12,6 +12,24 @@ _MOST_OVER = 64
 
 
 @dataclass(frozen=True)
+class SizeEntry:
+    """A size of the model that each run is given, from `smallest` to `largest` in steps: the
+    argument `parameter` of its entry points.
+    """
+
+    symbol: str
+    parameter: str
+    smallest: int
+    largest: int
+    step: int = 1
+
+    @property
+    def sizes(self) -> range:
+        """All of them."""
+        return range(self.smallest, self.largest + 1, self.step)
+
+
+@dataclass(frozen=True)
 class OpenSize:
     """A symbolic size of the model: each run has one from `smallest` to `largest`, in steps."""
 

@@ -80,12 +80,11 @@ class CoreStacks:
 
 @dataclass(frozen=True)
 class KnownCosts:
-    """What is known of a bundle's costs before a compiler sees it. `work` is an estimate of cycles,
-    or of instructions where `counts_instructions`; all are None or 0 if nothing is known.
+    """What is known of a bundle's costs before a compiler sees it: all are None or 0 if nothing is
+    known, `cycles` are an estimate.
     """
 
     core: str
-    work: int = 0
-    counts_instructions: bool = False
+    cycles: int = 0
     code_bytes: int = 0
     stacks: CoreStacks | None = None

@@ -218,5 +218,19 @@ install_python_packages() {
     echo "$wanted" >"$stamp"
 }
 
+# TOSA's own tools want an older NumPy than tests do. Without them their tests are skipped.
+install_tosa_tools() {
+    case ",$extras," in *,test,* | *,dev,*) ;; *) return ;; esac
+    [ "$(uname -sm)" = "Linux x86_64" ] || return 0
+    [ -x .venv/tosa-tools/bin/tosa-opt ] && return
+    say "installing TOSA's tools into .venv/tosa-tools (45 MB)"
+    if ! { .venv/bin/python -m venv .venv/tosa-tools \
+        && .venv/tosa-tools/bin/python -m pip install --quiet --disable-pip-version-check \
+            --no-input "tosa-tools>=2026.2"; }; then
+        say "TOSA's tools cannot be installed; tests that call them will be skipped"
+    fi
+}
+
 install_system_packages
 install_python_packages
+install_tosa_tools

@@ -18,10 +18,11 @@ REPO = Path(__file__).resolve().parents[1]
 PACKAGE = REPO / "glowmcu"
 
 LEAVES = {
-    "array_files", "asked_in_python", "cores", "custom_c", "discovery", "error_codes", "errors",
-    "examples", "file_writing", "given_amount", "given_once", "goals", "host_compiler",
-    "index_notation", "input_options", "installation", "instrument", "interface_options", "labels",
-    "lazy", "libjit_headers", "limits", "manifest", "name_lists", "notebook", "number_text",
+    "array_files", "asked_in_python", "cores", "custom_c", "delegated", "discovery",
+    "error_codes", "errors", "examples", "file_writing", "given_amount", "given_once", "goals",
+    "host_compiler", "index_notation", "input_options", "installation", "instrument",
+    "interface_options", "labels", "lazy", "libjit_headers", "limits", "manifest",
+    "name_lists", "notebook", "number_text",
     "option_words", "planning_progress", "quality", "quality_text", "real_units", "resources",
     "simplified", "size_forms", "slides", "sound_files", "stack_use", "test_vectors", "training",
     "trial_call", "user_cache", "version",
@@ -49,6 +50,8 @@ ALLOWED: dict[str, set[str]] = {
     "given_size": SHARED | MEANING | {"compilation", "emit_c", "open_size"},
     # A model's graph with a stage that learns, and what a bundle says of it.
     "learning": SHARED | MEANING | {"compilation", "gradient", "lowering", "memory_fit"},
+    # Which regions of a graph an accelerator computes: between lowering and kernels.
+    "delegation": SHARED | MEANING | {"compilation", "frontend", "kernels"},
     # The stage between lowering and files: which fit the options ask for.
     "fit_as_asked": SHARED
     | MEANING
@@ -59,6 +62,7 @@ ALLOWED: dict[str, set[str]] = {
     | STAGES
     | {
         "compilation",
+        "delegation",
         "fit_as_asked",
         "given_size",
         "kept_layers",
@@ -107,7 +111,7 @@ ALLOWED: dict[str, set[str]] = {
     # A job of a CI service: calls the command line, and words what came of it.
     "ci": SHARED | {"bundle", "facts", "report"},
     # Every plug-in there is, as the stages load them.
-    "plugin_states": SHARED | MEANING | STAGES | {"report"},
+    "plugin_states": SHARED | MEANING | STAGES | {"delegation", "report"},
     "cli": SHARED
     | {"__init__", "api", "bundle", "facts", "ops", "plugin_states", "report", "verify"},
 }

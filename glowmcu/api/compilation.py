@@ -75,7 +75,8 @@ def compile(
     kernels: str | Path | None = None, instrument: bool = False, dump_tensors: bool = False,
     dump_ir: str | Path | None = None, pareto: bool = False, place: Mapping[str, str] | None = None,
     steps: bool = False, labels: str | Path | Sequence[str] | None = None,
-    weights: WeightsWord = "linked", cores: int = 1, emit: PackageName | Sequence[PackageName] = (),
+    weights: WeightsWord = "linked", cores: int = 1,
+    accelerator: str | Path | None = None, emit: PackageName | Sequence[PackageName] = (),
     package: Sequence[str] = (), observer: ProfilingObserver | None = None,
     planning_observer: PlanningObserver | None = None,
     example_inputs: ExampleInputs | None = None, require_sqnr: float | None = None,
@@ -114,6 +115,9 @@ def compile(
     input can change; `pareto` fills the result's `curve`; `planning_observer` is called with a
     `PlanningProgress`.
 
+    `accelerator` is the name of one ("ethos-u55-128") or a file that describes one: it computes
+    the regions of the model that it accepts.
+
     Code: `cores=2` adds NAME_help for a second core, `steps` NAME_run_steps; `weights="pointer"`
     lets NAME_set_weights exchange them; `instrument` calls an observer around every layer,
     `dump_tensors` shows it what the layer made; `labels` (a file, names, or "none") names the
@@ -142,7 +146,7 @@ def compile(
         name=default_name(Path(given.name)) if name is None else name, board=found.name,
         core=found.core,
         goal=choice_of(Goal, optimize, "optimize"),
-        interface=_interface(steps, labels, weights, cores),
+        interface=_interface(steps, labels, weights, cores, accelerator),
         rounding=choice_of(Rounding, rounding, "rounding"), planning_observer=planning_observer,
         inputs=_placed(inputs, keep_inputs, stream_inputs, outside_inputs, border, input_layouts),
         quantization=_request(profile, samples, preprocess, chosen, observer),
@@ -198,10 +202,11 @@ def _placed(
 
 
 def _interface(
-    steps: bool, labels: str | Path | Sequence[str] | None, weights: str, cores: int
-) -> InterfaceOptions:
+    steps: bool, labels: str | Path | Sequence[str] | None, weights: str, cores: int,
+    accelerator: str | Path | None,
+) -> InterfaceOptions:  # fmt: skip
     exchanged = choice_of(Weights, weights, "weights")
-    return InterfaceOptions(steps, read_labels(labels), exchanged, cores)
+    return InterfaceOptions(steps, read_labels(labels), exchanged, cores, str(accelerator or ""))
 
 
 def _request(

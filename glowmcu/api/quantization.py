@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import get_args
 
 from glowmcu.api.border import refuse_stored_weights
 from glowmcu.api.compilation import choice_of
@@ -14,12 +15,13 @@ from glowmcu.cores import core
 from glowmcu.custom_c import CustomGiven
 from glowmcu.errors import error
 from glowmcu.file_writing import write_file
+from glowmcu.frontend.export_graph import export_graph
 from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.kernels.kernel import Target
-from glowmcu.option_words import RoundingWord, SearchWord
-from glowmcu.pipeline import export_model, model_notes
+from glowmcu.option_words import ExportWord, RoundingWord, SearchWord
+from glowmcu.pipeline import graph_as_asked, model_notes
 from glowmcu.quality import Demands, QualityEntry, unmeasured
 from glowmcu.quant.choices import Quantization
 from glowmcu.quant.images import read_preprocessing
@@ -150,13 +152,16 @@ def export(
     require_sqnr: float | None = None,
     require_agreement: float | None = None,
     rounding: RoundingWord = "double",
+    format: ExportWord = "tflite",
 ) -> ExportedModel:
-    """Write a model as `.tflite`: in int8 by a profile or samples, else as it is.
+    """Write a model as `.tflite`: in int8 by a profile or samples, else as it is. `format` is
+    tflite, or tosa (int8) or stablehlo (float) for MLIR's text of that dialect.
 
     The runtime that `rounding` names (double: TensorFlow Lite Micro, single: LiteRT as it comes,
     litert: LiteRT's reference kernels) gives the same bytes for it as the bundle that `compile`
     makes with the same arguments; `verify_against` checks it. Arguments are as for `compile`.
-    Raises GM194 with every node that TFLite has no operator for, GM323 if quantization loses more
+    Raises GM194 (GM155 for another format) with every node that the format has no operator for,
+    GM158 for a format that the file's name contradicts, GM323 if quantization loses more
     than `require_sqnr` (dB) or `require_agreement` (percent) allow, GM1xx for the model and GM3xx
     for samples and profiles.
 
@@ -165,6 +170,7 @@ def export(
     """
     given, target = read_given(model, example_inputs), Path(output)
     given.check_output(target)
+    _expect_format(format, target)
     inputs = inputs_of(input_shapes, define, bind, states, custom=custom)
     refuse_stored_weights(given, quantization, inputs)
     request = quantization_request(profile, samples, preprocess, quantization, observer)
@@ -175,7 +181,8 @@ def export(
         request = judged(given.data, given.name, request, demands, where, mode, inputs)
     elif demands.are_made:
         raise unmeasured(given.name)
-    data = export_model(given.data, given.name, request, inputs, mode)
+    graph = graph_as_asked(given.data, given.name, request, mode, inputs)
+    data = export_graph(graph, format)
     try:
         write_file(target, data)
     except OSError as cause:
@@ -184,8 +191,23 @@ def export(
         ) from cause
     quality = () if request is None else request.quality
     # What is computed in float has last bits that differ from runtime to runtime.
-    runtime = "" if request is None else runtime_of(mode).title
+    is_run = request is not None and format == "tflite"
+    runtime = runtime_of(mode).title if is_run else ""
     return ExportedModel(target, len(data), quality, runtime)
+
+
+def _expect_format(given: str, target: Path) -> None:
+    """Raises GM710 for a word that is none, GM158 for a file's name that says another format."""
+    if given not in get_args(ExportWord):
+        known = ", ".join(get_args(ExportWord))
+        raise error("GM710", f"format must be one of {known}, got {given!r}")
+    if (target.suffix.lower() == ".mlir") is (given == "tflite"):
+        suffix = ".tflite" if given == "tflite" else ".mlir"
+        raise error(
+            "GM158", f"--format {given} is not what a {target.suffix or 'file without suffix'} is",
+            str(target), f"call the file *{suffix}, or say what it shall be: --format tosa for "
+            "int8, --format stablehlo for float",
+        )  # fmt: skip
 
 
 def quantization_request(

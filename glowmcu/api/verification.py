@@ -31,6 +31,7 @@ from glowmcu.quant.request import QuantizationRequest, profile_sha256
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.size_forms import OpenSize
 from glowmcu.test_vectors import FLOAT_TOLERANCE
+from glowmcu.verify.accelerator_hooks import check_hooks
 from glowmcu.verify.executors import executor
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Array
@@ -124,18 +125,20 @@ def verify(
     allow_missing: bool = False,
     board: str | None = None,
     example_inputs: ExampleInputs | None = None,
+    hooks: str | Path | None = None,
 ) -> VerificationReport:
     """Check that `bundle` (or the one in that folder) computes the same bytes wherever it runs.
 
     Its golden vectors and `samples` random inputs (from `seed`) run on each executor of `on`. With
     `model` (and `profile`, `bind`, as for `compile`) the expected outputs are those of the Python
     reference, else for random inputs those of the C on this computer. `board` replaces the one
-    that the bundle was compiled for. What differs or could not run is in the report and raises
-    nothing: see `passed`; with `allow_missing` one executor that ran is enough.
+    that the bundle was compiled for. `hooks` is C with the functions of the bundle's accelerator,
+    which are tried on this computer, layer by layer. What differs or could not run is in the report
+    and raises nothing: see `passed`; with `allow_missing` one executor that ran is enough.
 
     Raises GM601 for a folder without a bundle, GM606 for an unknown executor, GM607 for damaged
     golden vectors, GM608, GM609, GM615, GM616 for a model, `bind` or profile that is not the
-    bundle's.
+    bundle's, GM777 for hooks.
 
     >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
     >>> glowmcu.verify(bundle, ["host", "cortex-m"], model="digits_int8.tflite").passed
@@ -144,7 +147,8 @@ def verify(
     given = None if model is None else read_given(model, example_inputs)
     loaded = loaded_bundle(bundle, board)
     names = [on] if isinstance(on, str) else list(on)
-    found = verify_bundle(loaded, names, samples, seed, given, bind, profile, allow_missing)
+    tried = None if hooks is None else Path(hooks)
+    found = verify_bundle(loaded, names, samples, seed, given, bind, profile, allow_missing, tried)
     keep_facts(loaded.path, verify=found.json())
     return found
 
@@ -158,6 +162,7 @@ def verify_bundle(
     bind: Mapping[str, Array] | None = None,
     profile: ProfileGiven | None = None,
     allow_missing: bool = False,
+    hooks: Path | None = None,
 ) -> VerificationReport:
     """Golden vectors and `samples` random inputs on every executor of `names`.
 
@@ -195,6 +200,8 @@ def verify_bundle(
                 problem = cause.problems[0]
                 lacking = ": ".join(text for text in (problem.message, problem.hint) if text)
         skipped.append((runner.name, lacking))
+    if hooks is not None:
+        checks.append(check_hooks(bundle.path, bundle.manifest, hooks, vectors))
     return VerificationReport(tuple(checks), tuple(skipped), reference, allow_missing)
 
 

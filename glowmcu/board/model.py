@@ -155,6 +155,7 @@ class Board:
     serial: SerialTarget | None = None
     flash: FlashTarget | None = None
     cores: int = 1
+    accelerators: tuple[str, ...] = ()
     power: Power | None = None
 
     def wait_states_by_region(self, flash_wait_states: int) -> dict[str, int]:

@@ -37,6 +37,7 @@ _KEYS: dict[str, type] = {
     "clock_hz": int,
     "flash_wait_states": int,
     "cores": int,
+    "accelerators": list,
     "memory": list,
     "timing": list,
     "placement": dict,
@@ -67,6 +68,7 @@ def read_board(path: Path) -> Board:
         clock_hz=checks.optional_number(body, "clock_hz", 1),
         flash_wait_states=checks.optional_number(body, "flash_wait_states", 0),
         cores=checks.optional_number(body, "cores", 1) or 1,
+        accelerators=_accelerators(checks, body),
         memory=memory,
         timing=read_timing(checks, body.get("timing", []), [region.name for region in memory]),
         placement=checks.section(body, "placement", Placement),
@@ -93,6 +95,14 @@ def _read_toml(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as cause:
         hint = "`boards/README.md` shows a complete file; `glowmcu boards` lists the built-in ones"
         raise error("GM707", f"cannot read the board file: {cause}", str(path), hint) from cause
+
+
+def _accelerators(checks: Checks, body: dict[str, Any]) -> tuple[str, ...]:
+    names = body.get("accelerators", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        checks.add("GM704", f"accelerators is {names!r}; it must be a list of names")
+        return ()
+    return tuple(names)
 
 
 def _memory(checks: Checks, body: dict[str, Any]) -> tuple[Region, ...]:

@@ -16,6 +16,7 @@ from glowmcu.cli.output import console, json_option, print_json, report_option, 
 from glowmcu.option_words import CoreName, ModelName, PluginName, SerialPort
 from glowmcu.report.cores import cores_table
 from glowmcu.report.counts import counts_table
+from glowmcu.report.devices import device_lines
 from glowmcu.report.hot_blocks import hot_json, hot_lines
 from glowmcu.report.tables import bench_table, count, learning_line
 from glowmcu.verify.cortex_m.two_cores import SharedRun
@@ -176,6 +177,8 @@ def _show(found: Benchmark) -> None:
     out.print(found.sureness, markup=False)
     if found.costs is not None:
         out.print(found.costs.line(found.clock_hz))
+    for line in device_lines(found.manifest, measured):
+        out.print(line, markup=False)
     if (learning := learning_line(found.manifest, measured)) is not None:
         out.print(learning)
     if found.shared is not None:

@@ -58,7 +58,7 @@ GROUPS = {
         "--keep-input",
     ),
     "What is shown and written": ("--explain", "--pareto", "--report", "--dump-ir"),
-    "Code on the target": ("--steps", "--cores", "--instrument", "--dump-tensors"),
+    "Code on the target": ("--steps", "--cores", "--accelerator", "--instrument", "--dump-tensors"),
     "Learning on the device": ("--train", "--loss", "--learning-rate", "--momentum"),
     "Numbers and kernels": ("--rounding", "--simplify", "--kernels"),
     "This computer": ("--max-memory",),
@@ -116,7 +116,7 @@ def compile_command(
     report: Path | None, dump_ir: Path | None, pareto: bool, interface: InterfaceArguments,
     training: TrainingArguments, emit: PackageName, package: tuple[str, ...], as_json: bool,
 ) -> None:  # fmt: skip
-    """Compile MODEL (.tflite or .onnx) into a C bundle."""
+    """Compile MODEL (.tflite, .onnx or TOSA's .mlir) into a C bundle."""
     # Not above: --help and completion need no compiler.
     from glowmcu.api import compile as compile_model
 
@@ -215,11 +215,14 @@ def _next_command(bundle: Bundle) -> str:
 def _explain(bundle: Bundle, out: Console) -> None:
     """All kernels, what was simplified, what each memory pass saved, and the arena over time."""
     from glowmcu.report.arena_map import arena_map_text
+    from glowmcu.report.devices import device_table
     from glowmcu.report.flash_table import flash_table
     from glowmcu.report.kernels import choice_table
     from glowmcu.report.memory_passes import memory_pass_table
     from glowmcu.report.simplification import simplification_table
 
+    if bundle.manifest.delegation is not None:
+        out.print(device_table(bundle.manifest))
     out.print(choice_table(bundle.choices))
     if bundle.manifest.simplification is not None:
         out.print(simplification_table(bundle.manifest.simplification))

@@ -21,6 +21,7 @@ class InterfaceArguments:
     dump_tensors: bool = False
     labels: str | None = None
     cores: int = 1
+    accelerator: str | None = None
 
 
 def interface_options(function: _F) -> _F:
@@ -33,10 +34,13 @@ def interface_options(function: _F) -> _F:
         dump_tensors: bool,
         labels: str | None,
         cores: int,
+        accelerator: str | None,
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
         return function(
-            interface=InterfaceArguments(steps, instrument, dump_tensors, labels, cores),
+            interface=InterfaceArguments(
+                steps, instrument, dump_tensors, labels, cores, accelerator
+            ),
             **others,
         )
 
@@ -45,6 +49,9 @@ def interface_options(function: _F) -> _F:
                      help="Add NAME_run_steps: a run in parts, for watchdogs and schedulers."),
         click.option("--cores", type=click.IntRange(1, 2), default=1, show_default=True,
                      help="2: add NAME_help, with which a second core takes half of the work."),
+        click.option("--accelerator", metavar="NAME|FILE.toml",
+                     help="Give regions of the model to an accelerator: ethos-u55-128, or one that "
+                     "a file describes."),
         click.option("--labels", metavar="FILE|none",
                      help="Names of the classes, one a line. Default: those in the model file."),
         click.option("--instrument", is_flag=True,

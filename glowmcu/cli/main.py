@@ -31,7 +31,10 @@ COMMANDS = {
         "Cost of BUNDLE per layer on the modelled core: instructions, cycles, stack.",
     ),
     "boards": ("list_commands", "List the boards: core, memory, emulators."),
-    "compile": ("compile_command", "Compile MODEL (.tflite or .onnx) into a C bundle."),
+    "compile": (
+        "compile_command",
+        "Compile MODEL (.tflite, .onnx or TOSA's .mlir) into a C bundle.",
+    ),
     "diff": (
         "diff_command",
         "Compare the bundles BEFORE and AFTER: memory, cycles, layers, interface, options.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import get_args
 
 import click
 
@@ -22,7 +23,7 @@ from glowmcu.cli.quantization_arguments import (
 )
 from glowmcu.cli.rounding_option import rounding_option
 from glowmcu.input_options import InputOptions
-from glowmcu.option_words import RoundingWord, SearchWord
+from glowmcu.option_words import ExportWord, RoundingWord, SearchWord
 from glowmcu.quality import quality_record
 from glowmcu.report.profiles import profile_json, profile_table
 from glowmcu.report.quality import quality_lines
@@ -95,6 +96,9 @@ def profile_command(
 @_MODEL
 @click.option("-o", "--output", type=click.Path(path_type=Path),
               help="Default: <model>_int8.tflite, or <model>.tflite.")  # fmt: skip
+@click.option("--format", "format_", type=click.Choice(get_args(ExportWord)), default="tflite",
+              show_default=True, help="tosa (int8) and stablehlo (float) are MLIR's text for other "
+              "compilers.")  # fmt: skip
 @rounding_option
 @quantization_options
 @input_options
@@ -102,6 +106,7 @@ def profile_command(
 def export_command(
     model: Path,
     output: Path | None,
+    format_: ExportWord,
     rounding: RoundingWord,
     quantized: QuantizationArguments,
     inputs: InputOptions,
@@ -109,15 +114,18 @@ def export_command(
 ) -> None:
     """Write MODEL as a .tflite that TensorFlow Lite Micro runs, in int8 with a profile.
 
-    Which runtime gives the bundle's bytes for it depends on --rounding and is said at the end.
+    With --format it becomes text that other compilers read. Which runtime gives the bundle's bytes
+    for a .tflite depends on --rounding and is said at the end.
     """
     is_int8 = quantized.profile is not None or quantized.samples is not None
-    default = model.with_name(f"{model.stem}{'_int8' if is_int8 else ''}.tflite").name
+    suffix = "tflite" if format_ == "tflite" else "mlir"
+    default = model.with_name(f"{model.stem}{'_int8' if is_int8 else ''}.{suffix}").name
     with progress_bars(quiet=as_json) as observers:
         made = export_model(
             model,
             output or default,
             rounding=rounding,
+            format=format_,
             profile=quantized.profile,
             samples=quantized.samples,
             preprocess=quantized.preprocess,

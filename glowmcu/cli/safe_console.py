@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterable
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -11,6 +12,8 @@ from rich.text import Text
 
 from glowmcu.cli.standard_streams import visible
 from glowmcu.report.unbroken import Line
+
+_ENDING_SPACES = re.compile(r" +$", re.MULTILINE)
 
 
 class SafeConsole(Console):
@@ -23,10 +26,19 @@ class SafeConsole(Console):
     def print(  # type: ignore[override]
         self, *objects: object, markup: bool | None = None, soft_wrap: bool = False
     ) -> None:
-        """As rich does, but a number is never broken at the end of a line."""
+        """As rich does, but a number is never broken at the end of a line.
+
+        What a file or a program reads has no spaces at the ends of lines.
+        """
         read = Text if markup is False else Text.from_markup
         lines = [Line(read(one)) if isinstance(one, str) else one for one in objects]
-        super().print(*lines, soft_wrap=soft_wrap, crop=False)
+        if self.is_terminal:
+            super().print(*lines, soft_wrap=soft_wrap, crop=False)
+            return
+        with self.capture() as captured:
+            super().print(*lines, soft_wrap=soft_wrap, crop=False)
+        self.file.write(_ENDING_SPACES.sub("", captured.get()))
+        self.file.flush()
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

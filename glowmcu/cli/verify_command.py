@@ -92,6 +92,12 @@ _MOST_SAMPLES = 100_000
     help="With --against float: a picture of the layers.",
 )
 @click.option(
+    "--hooks",
+    type=click.Path(path_type=Path),
+    metavar="FILE.c",
+    help="Functions of the accelerator: try them here, layer by layer.",
+)
+@click.option(
     "--allow-missing", is_flag=True, help="Pass where an executor cannot run on this computer."
 )
 @bind_option
@@ -101,8 +107,8 @@ _MOST_SAMPLES = 100_000
 def verify_command(
     bundle: Path, board: str | None, where: str, samples: str, seed: int, model: Path | None,
     profile: Path | None, against: str, labels: Path | None, preprocess: Path | None,
-    plot: Path | None, allow_missing: bool, bind: tuple[str, ...], report: Path | None,
-    as_json: bool,
+    plot: Path | None, hooks: Path | None, allow_missing: bool, bind: tuple[str, ...],
+    report: Path | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Check that BUNDLE computes the same bytes on every executor; exit code 1 if not.
 
@@ -126,7 +132,7 @@ def verify_command(
     loaded = load(bundle, board)
     found = verify(
         loaded, cast("list[ExecutorName]", names), samples=count, seed=seed, model=model,
-        profile=profile, bind=read_bound(bind), allow_missing=allow_missing,
+        profile=profile, bind=read_bound(bind), allow_missing=allow_missing, hooks=hooks,
     )  # fmt: skip
     if report is not None:
         write_report(report, loaded)

@@ -30,6 +30,7 @@ from glowmcu.emit_c.code_places import (
 )
 from glowmcu.emit_c.constant_pool import ConstantPart, ConstantPool
 from glowmcu.emit_c.contract import libjit_closure
+from glowmcu.emit_c.delegate_text import DelegatesView, Place, Regions
 from glowmcu.emit_c.divided_text import MEETINGS, piece_runs, shared_text, with_pieces
 from glowmcu.emit_c.integrity import (
     Checked,
@@ -59,6 +60,7 @@ from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.ir.program import Buffer, Program, Run
 from glowmcu.ops.control_flow import If
+from glowmcu.ops.delegate import Delegate
 
 
 class Chosen(Protocol):
@@ -101,6 +103,7 @@ class Layers:
     stream: StreamView | None = None
     #: By step: what its `weights_bytes` are.
     parts: tuple[tuple[ConstantPart, ...], ...] = ()
+    delegates: DelegatesView | None = None
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -208,6 +211,10 @@ class _Body:
         if program.meetings is not None:
             self.headers["glowmcu_cores.h"] = places.code
         self.functions: dict[str, tuple[str, str]] = {}
+        #: By function and by header: the macro where it is not there.
+        self.absent: dict[str, str] = {}
+        self.headers_unless: dict[str, str] = {}
+        self.delegates = Regions()
         self.checked: list[Checked] = []
         self.fills: list[Fill] = []
         self.forms: list[str] = []
@@ -230,6 +237,9 @@ class _Body:
             if state.array is not None:
                 self.checked.append(checked_array(state.array.symbol, state.array))
                 self.forms.append(state.array.rows)
+        stand_in = [item for item in self.headers if self.headers_unless.get(item)]
+        for header in stand_in:
+            del self.headers[header]
         arrays = [checked_array(symbol, array) for symbol, array in self.pool.arrays()]
         headers = libjit_closure(tuple(self.headers)).values()
         tables = [table for text in headers for table in checked_tables(text)]
@@ -243,7 +253,10 @@ class _Body:
             self.headers["glowmcu_check.h"] = self.default
         switch = CodeSwitch(self.name)
         groups = header_groups(switch, self.headers, self.default)
-        functions = placed_functions(switch, self.functions)
+        functions = placed_functions(switch, {
+            name: (region, _unless(self.absent[name], text))
+            for name, (region, text) in self.functions.items()
+        })  # fmt: skip
         steps = placed_steps(switch, self.steps, self.regions)
         last = switch.to(self.default)
         sizes = tuple(self.sizes)
@@ -251,16 +264,19 @@ class _Body:
         return Layers(
             functions, steps, views, groups, last, sizes, self.regions, integrity,
             tuple(self.fills), tuple(self.forms), stream,
-            tuple(map(self.pool.parts, range(len(sizes)))),
+            tuple(map(self.pool.parts, range(len(sizes)))), self.delegates.view(stand_in),
         )  # fmt: skip
 
     def _add(self, run: Run, code: KernelCode, is_called: bool) -> LayerText:
         index, before = len(self.steps), self.pool.size_bytes
         code = self._with_bodies(run, self.chosen[run.node], code, index, str(index))
         layer = LayerText(self.program, self.symbols, self.pool, index, run, code)
-        step, region = layer.view(is_called), self.regions[index]
+        with self.pool.read_by_device(code.operand_align if code.can_fail else 1):
+            step = layer.view(is_called)
+        region = self.regions[index]
         step = step if self.sized is None else self.sized.step(step)
-        self.steps.append(called_apart(step) if is_called and region != self.default else step)
+        is_apart = is_called and region != self.default and not code.can_fail
+        self.steps.append(called_apart(step) if is_apart else step)
         self._note(layer, region)
         self.sizes.append(self.pool.size_bytes - before)
         return layer
@@ -287,10 +303,12 @@ class _Body:
             self._note(part, self.regions[index])
         self.sizes.append(self.pool.size_bytes - before)
 
-    def _note(self, layer: LayerText, region: str) -> None:
-        """What the bundle needs for a layer beside its call."""
+    def _note(self, layer: LayerText, region: str, unless: str = "") -> None:
+        """What the bundle needs for a layer beside its call; nothing of it where `unless` is
+        defined.
+        """
         code = layer.code
-        self.checked += layer.checked()
+        self.checked += [] if unless else layer.checked()
         if self.pool.weights is Weights.POINTER:
             self.fills += layer.fills()
             self.forms.append(layer.form)
@@ -300,8 +318,10 @@ class _Body:
             assert same == text, f"{code.function} has two meanings"
             apart = region if known == self.default else known
             self.functions[code.function] = apart, text
+            self.absent[code.function] = unless and self.absent.get(code.function, unless)
         stage = (code.staged.header,) if code.staged is not None else ()
         for header in (code.header, *code.view.get("headers", ()), *stage):
+            self.headers_unless[header] = unless and self.headers_unless.get(header, unless)
             if header and self.headers.get(header, self.default) == self.default:
                 self.headers[header] = region
 
@@ -311,6 +331,11 @@ class _Body:
         """The code of layer `label`, part of step `index`, with what its bodies are in C."""
         if not chosen.bodies:
             return code
+        if isinstance(run.node.op, Delegate):
+            return self.delegates.with_region(
+                run, run.node.op, chosen.bodies[0], code, Place(self.pool, index, label),
+                lambda layer, unless: self._note(layer, self.regions[index], unless),
+            )  # fmt: skip
         views, named = [], []
         words = ("then", "else") if isinstance(run.node.op, If) else ("trip",)
         for word, body in zip(words, chosen.bodies, strict=True):
@@ -360,6 +385,10 @@ class _Body:
             )
         definition = f"{self.steps[-1].definition}\n\n{rows.definition}".strip()
         self.steps[-1] = replace(self.steps[-1], definition=definition)
+
+
+def _unless(macro: str, text: str) -> str:
+    return f"#ifndef {macro}\n{text}\n#endif" if macro else text
 
 
 def _is_parameter(item: Checked) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from glowmcu.delegated import DelegationNotes
 from glowmcu.emit_c.golden_text import GoldenVector
 from glowmcu.emit_c.packages.package import Packaging
 from glowmcu.emit_c.placement_text import Placed
@@ -49,6 +50,7 @@ class BundleFacts:
     sized: SizedProgram | None = None
     quality: tuple[QualityEntry, ...] = ()
     training: TrainingEntry | None = None
+    delegation: DelegationNotes | None = None
 
     @property
     def asked(self) -> frozenset[str]:

@@ -21,6 +21,7 @@ from glowmcu.emit_c.contract import (
     with_digests,
 )
 from glowmcu.emit_c.costs_view import CostsView, cost_entry, costs_view
+from glowmcu.emit_c.delegate_text import with_estimate
 from glowmcu.emit_c.golden_text import golden_json, vector_view
 from glowmcu.emit_c.learning_view import learning_view
 from glowmcu.emit_c.manifest_entries import bundle_manifest
@@ -92,9 +93,15 @@ def unlisted_files(
     name = facts.name
     outlines = {
         output.format(name=name): render(f"bundle/{template}", m=view)
-        for output, template in {**_TEMPLATES, **_placement_templates(view)}.items()
+        for output, template in {
+            **_TEMPLATES,
+            **_placement_templates(view),
+            **_accelerator_templates(view),
+        }.items()
     }
     used = (f"{view.model_struct}.h", *_public_headers(view), *body.headers)
+    if view.delegates is not None:
+        used = (*used, *view.delegates.stand_in_headers)
     if any(check.kind == CRC for check in view.output_checks):
         used = (*used, "glowmcu_check.h")
     if facts.instrument is not Instrument.OFF:
@@ -134,6 +141,19 @@ def _placement_templates(view: BundleView) -> dict[str, str]:
         found["placement/{name}_load.h"] = "placement/load.h.j2"
         found["placement/{name}_load.c"] = "placement/load.c.j2"
     return found
+
+
+def _accelerator_templates(view: BundleView) -> dict[str, str]:
+    """The files about the functions of an accelerator, if it computes anything."""
+    found = view.delegates
+    if found is None:
+        return {}
+    if found.is_ethos_u:
+        return {"accelerator/ethos_u_driver.c": "accelerator/ethos_u_driver.c.j2"}
+    return {
+        f"{{name}}_{found.prefix}.h": "accelerator/hooks.h.j2",
+        f"accelerator/{found.prefix}_hooks.c": "accelerator/hooks.c.j2",
+    }
 
 
 def _misra_record(name: str, code: Mapping[str, str]) -> str:
@@ -192,6 +212,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         size=size_view(facts.sized, facts.name.upper()),
         labels=tuple(map(c_literal, facts.labels)),
         cores=1 if program.meetings is None else 2,
+        delegates=with_estimate(body.delegates, facts.delegation),
         placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),
     )  # fmt: skip
     public = libjit_closure(_public_headers(view))

@@ -6,8 +6,9 @@ Their order is that of the layers that read them, in each region.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +37,8 @@ class ConstantPart:
 class ConstantPool:
     """Arrays in order of first use; `size_bytes` is what they take. `regions` says by step where
     they go: that of the first step that reads them.
+
+    See `read_by_device` for what a region of an accelerator reads.
     """
 
     def __init__(
@@ -49,6 +52,9 @@ class ConstantPool:
         self._arrays: dict[str, ConstantArray] = {}
         self.size_bytes = 0
         self._of_step: dict[int, list[ConstantArray]] = {}
+        self._unless, self._least_align = "", 1
+        self._absent: dict[str, str] = {}
+        self._align: dict[str, int] = {}
 
     def symbol(self, constant: ConstantArray, step: int, inner: str = "") -> str:
         """The C name of `constant`, which step `step` reads, there the layer `inner` of a body."""
@@ -64,9 +70,31 @@ class ConstantPool:
             self._symbols[key] = symbol
             self._arrays[symbol] = constant
             self._regions[symbol] = self._region_of_step[step] if self._region_of_step else ""
-            self.size_bytes += int(constant.data.nbytes)
-            self._of_step.setdefault(step, []).append(constant)
-        return self._symbols[key]
+            self._absent[symbol] = self._unless
+            if not self._unless:
+                self._count(constant, step)
+        found = self._symbols[key]
+        self._align[found] = max(self._align.get(found, 1), self._least_align)
+        if self._absent[found] and self._absent[found] != self._unless:
+            self._absent[found] = ""
+            self._count(constant, step)
+        return found
+
+    @contextmanager
+    def read_by_device(self, align: int, unless: str = "") -> Iterator[None]:
+        """What is asked for meanwhile lies at multiples of `align`. With `unless` it is there only
+        where that macro is not defined, if nobody else reads it; such arrays count nothing.
+        """
+        self._unless, self._least_align = unless, align
+        try:
+            yield
+        finally:
+            self._unless, self._least_align = "", 1
+
+    def _count(self, constant: ConstantArray, step: int) -> None:
+        """In flash for this step."""
+        self.size_bytes += int(constant.data.nbytes)
+        self._of_step.setdefault(step, []).append(constant)
 
     def parts(self, step: int) -> tuple[ConstantPart, ...]:
         """Of the arrays that this step is the first to read, by kind in the order of kinds."""
@@ -88,13 +116,23 @@ class ConstantPool:
         return f"{self.bundle_name}_weights.{symbol.removeprefix(f'{self.bundle_name}_')}"
 
     def arrays(self) -> Iterable[tuple[str, ConstantArray]]:
-        """Those that are not empty, with their C names, in the order of `views`."""
-        return ((symbol, array) for symbol, array in self._arrays.items() if array.data.size)
+        """Those that are there in any case and not empty, with their C names, in the order of
+        `views`.
+        """
+        return (
+            (symbol, array)
+            for symbol, array in self._arrays.items()
+            if array.data.size and not self._absent[symbol]
+        )
 
     def views(self) -> tuple[ArrayView, ...]:
         """What the weights file prints. C has no empty arrays, so an empty one gets an element."""
         return tuple(
-            array_view(symbol, constant, self._regions[symbol], self._macro(symbol))
+            replace(
+                array_view(symbol, constant, self._regions[symbol], self._macro(symbol)),
+                align=max(_align_of(constant), self._align[symbol]),
+                unless=self._absent[symbol],
+            )
             for symbol, constant in self._arrays.items()
         )
 
@@ -119,7 +157,11 @@ def array_view(
         data,
         comment_text(comment),
         int(data.nbytes),
-        max(_LEAST_ALIGN, data.itemsize),
+        _align_of(constant),
         section_macro,
         region,
     )
+
+
+def _align_of(constant: ConstantArray) -> int:
+    return max(_LEAST_ALIGN, constant.data.itemsize)

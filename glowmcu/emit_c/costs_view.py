@@ -30,8 +30,8 @@ class StackView:
 
 @dataclass(frozen=True)
 class CostsView:
-    """`stacks` of the header's functions and `selftest`; without any `why` is the reason. `work` is
-    a number of cycles, or of instructions, 0 if it is not known; so is `code_bytes`.
+    """`stacks` of the header's functions and `selftest`; without any `why` is the reason.
+    `cycles` and `code_bytes` are 0 if they are not known.
     """
 
     core: str
@@ -40,8 +40,7 @@ class CostsView:
     stacks: tuple[StackView, ...] = ()
     selftest: StackView | None = None
     why: str = ""
-    work: int = 0
-    unit: str = "cycles"
+    cycles: int = 0
     code_bytes: int = 0
 
     @property
@@ -83,8 +82,7 @@ def costs_view(
         stacks=tuple(item for item in stacks if item.function != names["selftest"]),
         selftest=next((item for item in stacks if item.function == names["selftest"]), None),
         why=bounds.why,
-        work=_rounded(known.work),
-        unit="instructions" if known.counts_instructions else "cycles",
+        cycles=_rounded(known.cycles),
         code_bytes=_rounded(known.code_bytes),
     )
 
@@ -96,8 +94,7 @@ def cost_entry(view: CostsView | None) -> CostEntry:
     return CostEntry(
         stack_bytes={item.function: item.bytes for item in view.all_stacks},
         stack_found=view.stack_found or view.why,
-        cycles_estimate=view.work if view.work and view.unit == "cycles" else None,
-        instructions_estimate=view.work if view.work and view.unit != "cycles" else None,
+        cycles_estimate=view.cycles or None,
         code_bytes_estimate=view.code_bytes or None,
     )
 

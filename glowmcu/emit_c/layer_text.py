@@ -43,6 +43,8 @@ class LayerText:
     inner: str = ""
     #: Whether places are written with their offset in a buffer even if it is 0.
     shows_offsets: bool = False
+    #: Results of a body that lie outside of its scratch, at the pointer that their symbol is.
+    outside: frozenset[Buffer] = frozenset()
 
     @property
     def label(self) -> str:
@@ -227,6 +229,9 @@ class LayerText:
         if code.rows:
             arguments += ["0", str(code.rows)]
         call = wrap_call(function, arguments, 8 if batched else 4)
+        if code.can_fail:
+            call = call.removesuffix(";").lstrip()
+            return f"    if ({call} != 0) {{\n        return GLOWMCU_BAD_ACCELERATOR;\n    }}"
         if not batched:
             return call
         return f"    for (int32_t b = 0; b < {code.batches}; ++b) {{\n{call}\n    }}"
@@ -265,7 +270,7 @@ class LayerText:
             symbol = self.pool.symbol(constant, self.index, self.inner)
             elements = inner // element.size_bytes
             return f"{symbol}{f' + {elements}' if elements or self.shows_offsets else ''}"
-        if root.external:
+        if root.external or root in self.outside:
             return external_pointer(buffer, self.symbols[root], root, inner)
         return typed_pointer(element, self._place(buffer), is_input)
 

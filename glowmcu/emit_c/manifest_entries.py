@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from glowmcu.delegated import DelegationEntry, DelegationNotes, RegionEntry, StayEntry
 from glowmcu.emit_c.build_views import Layers
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.contract import compiler_digest
@@ -16,6 +17,7 @@ from glowmcu.emit_c.tensor_views import tensor_views
 from glowmcu.ir.program import Program
 from glowmcu.ir.run_progress import RunProgress
 from glowmcu.manifest import BufferEntry, ConstantsEntry, LayerEntry, Manifest, TensorEntry
+from glowmcu.ops.delegate import Delegate
 
 
 def _tensor_entries(
@@ -98,7 +100,30 @@ def bundle_manifest(
         cores=1 if program.meetings is None else 2,
         quality=facts.quality,
         training=facts.training,
+        delegation=_delegation(program, body, facts.delegation),
     )
+
+
+def _delegation(
+    program: Program, body: Layers, notes: DelegationNotes | None
+) -> DelegationEntry | None:
+    """Regions by their turns, and why the other layers stay."""
+    if notes is None:
+        return None
+    regions, stays = list[RegionEntry](), list[StayEntry]()
+    for index, run in enumerate(program.runs):
+        found = notes.regions.get(run.node.name) if isinstance(run.node.op, Delegate) else None
+        if found is not None:
+            regions.append(RegionEntry(index, **vars(found)))
+        else:
+            why = notes.stays.get(run.node.name, "it moves or makes room for what others compute")
+            stays.append(StayEntry(index, why))
+    view = body.delegates
+    return DelegationEntry(
+        notes.device, view.prefix if view else "", view.macro if view else "",
+        notes.estimated_by, tuple(regions), tuple(stays), view.layers if view else (),
+        view.functions if view else (),
+    )  # fmt: skip
 
 
 def _buffer_entries(program: Program, progress: RunProgress | None) -> tuple[BufferEntry, ...]:
@@ -125,6 +150,7 @@ def _layer_entries(program: Program, body: Layers) -> tuple[LayerEntry, ...]:
             macs=run.node.macs,
             weights_bytes=weights_bytes,
             scratch_bytes=run.scratch.size_bytes if run.scratch else 0,
+            device=run.node.op.device if isinstance(run.node.op, Delegate) else "",
             constants=tuple(
                 ConstantsEntry(part.kind, part.coding, part.bytes, part.unpacked_bytes)
                 for part in parts

@@ -42,6 +42,9 @@ _STAGE_BYTES = 48
 _SHARE_BYTES = 24
 #: What copies or unpacks weights before a layer, with `memcpy`; 64 bytes at most on any core.
 _COPY_BYTES = 96
+#: Frame of a region's function, which no compiler puts into its caller, by template.
+_REGION_BYTES = 88
+_REGIONS = ("portable/delegate.c.j2", "portable/ethos_u.c.j2")
 #: What makes an inference.
 _INFERS = ("run", "push", "steps")
 
@@ -175,7 +178,7 @@ def kernel_stack(function: KernelFunction, measured: CoreStacks) -> KernelStack 
     Around a body as around the whole program: compilers put kernels into its function, and that
     into its caller or not.
     """
-    found = measured.kernel(function.variant, function.kind, function.is_called_once)
+    found = _alone(function, measured)
     if found is None:
         return None
     added, below = 0, 0
@@ -193,9 +196,16 @@ def kernel_stack(function: KernelFunction, measured: CoreStacks) -> KernelStack 
     )
 
 
+def _alone(function: KernelFunction, measured: CoreStacks) -> KernelStack | None:
+    """Of the function without what is inside it. What an accelerator's functions take is theirs."""
+    if function.kind in _REGIONS:
+        return KernelStack(_REGION_BYTES, 0)
+    return measured.kernel(function.variant, function.kind, function.is_called_once)
+
+
 def _unmeasured(function: KernelFunction, measured: CoreStacks) -> Iterator[str]:
     """Variants of the layer, and of those inside it, of which nothing is known."""
-    if measured.kernel(function.variant, function.kind, function.is_called_once) is None:
+    if _alone(function, measured) is None:
         yield function.variant
     for inner in function.inside:
         yield from _unmeasured(inner, measured)

@@ -17,6 +17,7 @@ from glowmcu.ir.operation import Array
 
 if TYPE_CHECKING:
     from glowmcu.emit_c.costs_view import CostsView
+    from glowmcu.emit_c.delegate_text import DelegatesView
     from glowmcu.emit_c.golden_text import VectorView
     from glowmcu.emit_c.learning_view import LearningView
     from glowmcu.emit_c.size_view import SizeView
@@ -91,7 +92,9 @@ class BufferView:
 
 @dataclass(frozen=True)
 class ArrayView:
-    """A constant array, in flash unless its section says otherwise."""
+    """A constant array, in flash unless its section says otherwise. Where the macro `unless` is
+    defined, nothing reads it, and it is not there.
+    """
 
     symbol: str
     c_type: str
@@ -102,6 +105,7 @@ class ArrayView:
     align: int
     section_macro: str
     region: str
+    unless: str = ""
 
     @property
     def rows(self) -> str:
@@ -261,6 +265,7 @@ class BundleView:
     learning: LearningView | None = None
     size: SizeView | None = None
     cores: int = 1
+    delegates: DelegatesView | None = None
 
     @property
     def meetings_offset(self) -> int:

@@ -173,12 +173,9 @@ def _quantities(old: KeptBundle, new: KeptBundle, cycles: Pair, how: str) -> Ite
     yield Quantity("flash", "B", flash[0], flash[1], way)
     if cycles != (None, None):
         yield Quantity("cycles", "", *cycles, how)
-    works = a.costs.instructions_estimate, b.costs.instructions_estimate
     counted = _bench(old, "instructions"), _bench(new, "instructions")
     if _benched_alike(old, new) and None not in counted:
         yield Quantity("instructions", "", *counted, "measured")
-    elif works != (None, None):
-        yield Quantity("instructions", "", *works, "estimated")
     yield Quantity("MACs", "", a.macs, b.macs)
 
 

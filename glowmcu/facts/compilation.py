@@ -8,7 +8,7 @@ import dataclasses
 
 from glowmcu.bundle import Bundle, LayerChoice
 from glowmcu.facts.flash_parts import flash_parts
-from glowmcu.manifest import Manifest, TensorEntry
+from glowmcu.manifest import LayerEntry, Manifest, TensorEntry
 from glowmcu.quality import quality_record
 
 Json = dict[str, object]
@@ -35,7 +35,8 @@ def compile_json(bundle: Bundle) -> Json:
         "outputs": [tensor_json(entry) for entry in report.outputs],
         "states": [dataclasses.asdict(entry) for entry in manifest.states],
         "layers": [
-            {**dataclasses.asdict(layer), **choices.get(layer.index, {})} for layer in report.layers
+            {**layer_json(layer, manifest), **choices.get(layer.index, {})}
+            for layer in report.layers
         ],
         "simplification": simplification_json(manifest),
         "placement": placement_json(bundle),
@@ -45,8 +46,17 @@ def compile_json(bundle: Bundle) -> Json:
         "memory_passes": [dataclasses.asdict(item) for item in bundle.memory_passes],
         "pareto": [dataclasses.asdict(point) for point in bundle.curve],
         "files": [*manifest.sources, *manifest.headers],
+        **({"delegation": dataclasses.asdict(manifest.delegation)} if manifest.delegation else {}),
         **({"training": dataclasses.asdict(manifest.training)} if manifest.training else {}),
     }
+
+
+def layer_json(layer: LayerEntry, manifest: Manifest) -> Json:
+    """A step; who computes it only where an accelerator was asked for."""
+    row: Json = dataclasses.asdict(layer)
+    if manifest.delegation is None:
+        del row["device"]
+    return row
 
 
 def placement_json(bundle: Bundle) -> list[Json]:

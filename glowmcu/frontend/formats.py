@@ -5,6 +5,7 @@ A package adds one by an entry point in the group `glowmcu.formats` that gives a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +17,10 @@ from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, VerificationError
 
 #: What is read here, and by which suffix.
-_OWN = ("tflite", "onnx")
+_OWN = ("tflite", "onnx", "mlir")
+#: How MLIR's text begins, behind comments and definitions of attributes.
+_BEGINS = re.compile(rb'\s*(?:(?://|#)[^\n]*\n\s*)*(?:module\b|func\.func\b|"builtin\.module")')
+_HEAD_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -65,5 +69,20 @@ def _checked(plugin: Plugin, given: ModelFormat) -> ModelFormat:
 
 
 def format_of_package(data: bytes, file_name: str) -> ModelFormat | None:
-    """Whose file it is, if it is one of a package's."""
-    return next((one for one in model_formats() if one.recognizes(data, file_name)), None)
+    """Whose file it is, if it is one of a package's; or TOSA's text, which is read here."""
+    formats = (*model_formats(), _TOSA)
+    return next((one for one in formats if one.recognizes(data, file_name)), None)
+
+
+def _is_mlir(data: bytes, file_name: str) -> bool:
+    """By how it begins, or by its name."""
+    return _BEGINS.match(data[:_HEAD_BYTES]) is not None or file_name.lower().endswith(".mlir")
+
+
+def _read_tosa(data: bytes, file_name: str, options: InputOptions) -> Graph:
+    from glowmcu.frontend.tosa.reader import read_tosa
+
+    return read_tosa(data, file_name, options)
+
+
+_TOSA = ModelFormat("mlir", _is_mlir, _read_tosa)

@@ -19,6 +19,8 @@ from glowmcu.errors import error
 from glowmcu.frontend.formats import format_of_package
 from glowmcu.frontend.onnx.container import read_properties
 from glowmcu.frontend.read_model import is_onnx
+from glowmcu.interface_options import InterfaceOptions
+from glowmcu.ir.graph import Graph
 from glowmcu.labels import NO_LABELS_HINT, checked_labels, labels_of_text, too_large
 
 _MOST_FILES = 256
@@ -29,6 +31,19 @@ _ZIP_ERRORS = (
 #: Properties of ONNX files that hold class names, by who writes them: Ultralytics, Hugging Face,
 #: others.
 _PROPERTIES = ("names", "id2label", "class_names", "classes", "labels")
+
+
+def labels_of(
+    data: bytes, file_name: str, graph: Graph, interface: InterfaceOptions
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the classes, and a note if no output has as many. Raises GM124 to GM127."""
+    sizes = {value.type.shape[-1] for value in graph.results if value.type.shape}
+    labels = interface.labels
+    if labels is None:
+        labels = labels_of_model(data, file_name, sizes)
+    if not labels or len(labels) in sizes:
+        return labels, ()
+    return labels, (f"there are {len(labels)} labels, but no output has as many classes",)
 
 
 def labels_of_model(data: bytes, file_name: str, sizes: Collection[int]) -> tuple[str, ...]:

@@ -98,6 +98,8 @@ class Rate:
         return run >= self.first and (run - self.first) % self.period == 0
 
 
+#: In `Graph.metadata`, where a file says how its numbers are rounded: a `Rounding`'s value.
+FIXED_ROUNDING = "rounding"
 _ONE_INTEGER = TensorType((1,), ElementType.I32)
 
 

@@ -127,6 +127,7 @@ class KernelCode:
     with the item's part of each operand but all of the `whole_operands` (weights).
     `operand_align` is what the pointers must be multiples of, beyond their element's size.
     `overlaps` says for operands, by position, which bytes result 0 may share with them.
+    `can_fail`: it returns a number, not 0 where the run has to stop.
     `weight_passes`: how often a call for all rows and batch items reads the largest array of the
     parameters from its beginning to its end; 0 if nobody has counted.
     """
@@ -147,6 +148,7 @@ class KernelCode:
     notes: tuple[str, ...] = ()
     weight_passes: float = 0.0
     staged: StagedWeights | None = None
+    can_fail: bool = False
 
     @property
     def is_shared(self) -> bool:

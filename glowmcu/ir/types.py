@@ -101,7 +101,8 @@ def element_type_of(dtype: npt.DTypeLike) -> ElementType:
 class Quantization:
     """Affine quantization: one scale and zero point, or one pair a slice along `axis`.
 
-    Scales are float32 values held exactly in Python floats.
+    Scales are float32 values held exactly in Python floats; doubles where a file has integer
+    multipliers in place of scales (TOSA's text), so that the same multipliers follow from them.
     """
 
     scales: tuple[float, ...]

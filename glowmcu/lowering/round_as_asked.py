@@ -9,15 +9,23 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from glowmcu.errors import GlowmcuError, Problem
+from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.ir.body import Body
-from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.graph import FIXED_ROUNDING, Graph, Node
 from glowmcu.ir.operation import Operation, OperationError, Rounding
 from glowmcu.ops.matmul import FullyConnected
 
 
 def run(graph: Graph, rounding: Rounding, file_name: str) -> Graph:
-    """The graph with `rounding`. Raises GM227 with every layer that cannot round so."""
+    """The graph with `rounding`. Raises GM227 with every layer that cannot round so, GM157 where
+    the file says another one.
+    """
+    fixed = graph.metadata.get(FIXED_ROUNDING, rounding.value)
+    if fixed != rounding.value:
+        raise error(
+            "GM157", f"the file rounds as {fixed} does, and {rounding.value} was asked for",
+            file_name, f"compile it with --rounding {fixed}",
+        )  # fmt: skip
     if rounding is not Rounding.LITERT:
         return graph.replace(rounding=rounding)
     nodes: list[Node] = []

@@ -3,7 +3,8 @@
 f(transpose(x), transpose(y)) becomes transpose(f'(x, y)), where f' has other axes
 (`transposed_operators.py`): one transpose less, and one that may meet its inverse below. Constants
 are transposed now, and so are values whose transpose is free. A transpose stays where somebody else
-reads it who could not follow, and none moves to where there is more to transpose.
+reads it who could not follow, where its readers would need several in its place, and none moves to
+where there is more to transpose.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _transposed_results(
     except OperationError:
         return None
     assert shapes == tuple(type_.shape for type_ in types), f"{node.op.name}: axes moved wrongly"
-    if new.permutation == tuple(range(len(new.permutation))):
+    if _is_identity(new.permutation):
         return context.replace_op(new.op, inputs)
     inner = context.add(new.op, inputs, types, f"{node.name}/inner")
     return [
@@ -122,20 +123,36 @@ def _can_follow(context: Context, node: Node, value: Value, permutation: Permuta
     producer = context.producer(value)
     if producer is None or not isinstance(producer.op, Transpose):
         return _is_free(value.type.shape, permutation)
-    if context.is_output(value):
-        return False
-    return all(
-        user is node or _would_follow(context, user, permutation) for user in context.users(value)
-    )
+    return _leaves_no_more(context, value, permutation)
 
 
-def _would_follow(context: Context, user: Node, permutation: Permutation) -> bool:
-    """Whether another reader of the transpose can do without it, too, now or after others have."""
-    if isinstance(user.op, Transpose):
-        return tuple(permutation[axis] for axis in user.op.permutation) == tuple(
-            range(len(permutation))
-        )
-    return _moves(context, user, permutation, _LONGEST_CHAIN) is not None
+def _leaves_no_more(context: Context, value: Value, permutation: Permutation) -> bool:
+    """Whether the readers of a transpose, without it, need no more of them than go: itself, and
+    its inverses below them.
+    """
+    gone, turned, reached = 1, {value: permutation}, [(value, 0)]
+    for each, depth in reached:
+        is_needed = context.is_output(each) or depth == _LONGEST_CHAIN
+        for user in context.users(each) if depth < _LONGEST_CHAIN else ():
+            if isinstance(user.op, Transpose):
+                gone += depth > 0 and _cancels(user.op, turned[each])
+            elif (new := _moves(context, user, turned[each], _LONGEST_CHAIN)) is None:
+                is_needed = True
+            elif not _is_identity(new.permutation):
+                found = [result for result in user.outputs if result not in turned]
+                turned |= dict.fromkeys(found, new.permutation)
+                reached += [(result, depth + 1) for result in found]
+        gone -= is_needed
+    return gone >= 0
+
+
+def _cancels(op: Transpose, permutation: Permutation) -> bool:
+    """Whether it undoes the permutation."""
+    return _is_identity(tuple(permutation[axis] for axis in op.permutation))
+
+
+def _is_identity(permutation: Permutation) -> bool:
+    return permutation == tuple(range(len(permutation)))
 
 
 def _moves(context: Context, node: Node, permutation: Permutation, chain: int) -> Moved | None:

@@ -110,10 +110,7 @@ class CandidateRanges:
     def _reads_streamed_input(self, first: int, last: int) -> bool:
         """All or none of a candidate's runs read what is pushed."""
         assert self.streamed_input is not None
-        return (
-            self.readers[self.streamed_input][0] >= first
-            and self.readers[self.streamed_input][-1] <= last
-        )
+        return all(first <= reader <= last for reader in self.readers[self.streamed_input])
 
     def _is_part(self, buffer: Buffer) -> bool:
         """Whether the buffer is a piece of another one, which is more than computed in place."""

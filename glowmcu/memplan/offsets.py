@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from glowmcu.ir.program import Program
+from glowmcu.ir.program import BUFFER_ALIGN, Program
+from glowmcu.memplan.alignment import required_align
 from glowmcu.memplan.overlap import Relation, relations
 from glowmcu.memplan.placement import Block, Sharing, problem
 from glowmcu.memplan.search_offsets import Found, search_offsets
@@ -22,8 +23,15 @@ class Placed:
 
 def place_buffers(program: Program) -> Placed:
     """Search offsets for the buffers of the arena, scratch included."""
+    # Accelerators may want more than the words that all buffers begin at.
+    wanted = any(run.operand_align > BUFFER_ALIGN for run in program.runs)
     blocks = [
-        Block(life.first, life.last, buffer.size_bytes, buffer.align)
+        Block(
+            life.first,
+            life.last,
+            buffer.size_bytes,
+            max(buffer.align, required_align(program, buffer)) if wanted else buffer.align,
+        )
         for buffer, life in program.lives.items()
     ]
     index = {buffer: number for number, buffer in enumerate(program.lives)}

@@ -193,6 +193,5 @@ def lowest_offset(
     for low, high in forbidden:
         if low >= lowest:
             break
-        if lowest < high:
-            lowest = -(-high // align) * align
+        lowest = max(lowest, -(-high // align) * align)
     return lowest

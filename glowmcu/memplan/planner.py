@@ -55,17 +55,19 @@ class Plan:
 
 
 def plan_memory(
-    program: Program, stream_to: int | None = None, memory: PlanMemory | None = None
-) -> Plan:
+    program: Program, stream_to: int | None = None, memory: PlanMemory | None = None,
+    apart: bool = False,
+) -> Plan:  # fmt: skip
     """Share, order and place the buffers of a program; the result is verified.
 
     With `stream_to`, runs that can pass on rows do so until the arena has about that many bytes (0:
     as few as possible). Without, only those do that take the rows of a streamed input. `memory`:
-    orders and cascades of other plans, used again. Raises GM409 if a streamed input cannot be.
+    orders and cascades of other plans, used again. No result overwrites an operand if they are to
+    stay `apart`. Raises GM409 if a streamed input cannot be.
     """
     verify_program(program)
     scheduled, reports = _share_and_order(program, memory)
-    in_place = reuse_in_place(scheduled.program)
+    in_place = scheduled.program if apart else reuse_in_place(scheduled.program)
     reports.append(_in_place_report(scheduled.program, in_place))
     plan = None
     if stream_to is not None or program.streamed_input is not None:

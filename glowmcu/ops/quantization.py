@@ -15,7 +15,13 @@ from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.broadcasting import ElementwiseOperation, expect_representable, largest_offset
 from glowmcu.ops.elementwise import Scale
-from glowmcu.ops.fixed_point import quantize_multiplier, saturate, wrap_int32
+from glowmcu.ops.fixed_point import (
+    INT32_MAX,
+    INT32_MIN,
+    quantize_multiplier,
+    saturate,
+    wrap_int32,
+)
 from glowmcu.ops.registry import operation
 
 _REQUANTIZED = {
@@ -83,10 +89,11 @@ class Quantize(ElementwiseOperation):
         out = signature.output
         with np.errstate(over="ignore", invalid="ignore"):
             quotients = inputs[0].astype(np.float32) / np.float32(out.scale)
-        limited = np.clip(np.nan_to_num(quotients.astype(np.float64), nan=0.0), -(2.0**17), 2.0**17)
+        whole = np.where(np.isnan(quotients), 0, quotients).astype(np.float64)
+        limited = np.clip(whole, INT32_MIN, INT32_MAX)
         away = np.trunc(limited + np.copysign(0.5, limited))
-        whole = np.round(limited) if self.half_even else away
-        values = whole.astype(np.int64) + out.zero_point
+        steps = np.round(limited) if self.half_even else away
+        values = steps.astype(np.int64) + out.zero_point
         return (saturate(values, *out.element.limits, dtype=out.element.numpy),)
 
 

@@ -109,7 +109,8 @@ def choose(
     found = search.best(space.ranges(start))
     if found is None:
         return Choice(start)
-    found = search.best(space.weights(found.options)) or found
+    found = search.best(space.weights(found.options))
+    assert found is not None, "the first of these is what was found before"
     if needs is not None:
         found = search.wider(found, space, needs) or found
     return Choice(found.options, search.told(found, start))

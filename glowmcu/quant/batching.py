@@ -14,7 +14,7 @@ import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.ir.operation import Array, Constant, OperationError
+from glowmcu.ir.operation import Array, OperationError
 from glowmcu.ir.types import TensorType
 from glowmcu.ops.shape import Reshape
 
@@ -55,10 +55,8 @@ def _longer_type(type_: TensorType, count: int) -> TensorType:
 
 def _batched_node(node: Node, values: dict[Value, Value], count: int) -> Node | None:
     inputs = tuple(values[value] for value in node.inputs)
-    if isinstance(node.op, Constant) or all(
-        a is b for a, b in zip(inputs, node.inputs, strict=True)
-    ):
-        return node
+    if inputs == node.inputs:
+        return node  # a constant, or made of constants
     op = node.op
     if isinstance(op, Reshape):
         if op.shape[:1] != (1,):

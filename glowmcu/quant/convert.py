@@ -331,7 +331,7 @@ class _Layer:
     def _activation(self, position: int) -> Value:
         value = self._node.inputs[position]
         type_ = self._operand_type(position)
-        if self._rule.unified and self._node.output.type.element is ElementType.F32:
+        if self._rule.unified:
             type_ = replace(type_, quantization=self._type_of(self._node.output).quantization)
         return self._tensors.stored(value, type_)
 
@@ -341,7 +341,7 @@ class _Layer:
         results = [s.result for s in self._rule.states if s.operand == position]
         if position >= len(node.inputs):
             results = [position - len(node.inputs)]
-        if not results and position in self._rule.samples:
+        if position in self._rule.samples:
             return formats.type_of(node.inputs[position], wide=True)
         if not results:
             return self._type_of(node.inputs[position])
@@ -362,7 +362,8 @@ class _Layer:
         bias = layer.bias
         quantization = weight_quantization(layer.scales, layer.axis)
         found = {position: tensors.constant(stored, quantization, weights.name)}
-        if place is not None and bias is not None:
+        if place is not None:
+            assert bias is not None
             data, bias_quantization = quantize_bias(bias, scale, layer.scales, self._bias_element)
             name = node.inputs[place].name
             found[place] = tensors.constant(data, bias_quantization, name)

@@ -30,6 +30,8 @@ ASIDE = (
 )  # fmt: skip
 _MOST_DESCRIBED = 6
 _TENSORFLOW_INFINITE = -1
+#: Of anything that is kept.
+_LEAST_BYTES = 8
 #: Items that are kept of what gives no number of them; a few hundred calibrate well.
 _MOST_ITEMS = 1 << 18
 #: An item is inputs, labels and weights at most.
@@ -119,8 +121,8 @@ def _size_bytes(item: object) -> int:
     if isinstance(item, Mapping):
         return sum(map(_size_bytes, item.values()))
     if isinstance(item, list | tuple):
-        return 8 + sum(map(_size_bytes, item))
-    return max(int(getattr(item, "nbytes", 8)), 8)
+        return _LEAST_BYTES + sum(map(_size_bytes, item))
+    return max(int(getattr(item, "nbytes", _LEAST_BYTES)), _LEAST_BYTES)
 
 
 def samples_in(graph: Graph, item: object) -> Iterator[object]:
@@ -242,16 +244,15 @@ def key_of_samples(arrays: Mapping[str, Array], type_: TensorType) -> str | None
 def _is_sample_or_batch(shape: Shape, type_: TensorType) -> bool:
     wanted = type_.shape
     tail = wanted[1:] if wanted[:1] == (1,) else wanted
-    return shape in (wanted, tail) or (len(shape) > 0 and shape[1:] in (wanted, tail))
+    return shape in (wanted, tail) or shape[1:] in (wanted, tail)
 
 
 def _batch(array: Array, type_: TensorType) -> int | None:
-    """How many samples an item's array has; None if it is a single one, or does not fit."""
+    """How many samples an item's array has; None if it is no batch of them."""
     wanted = type_.shape
     tail = wanted[1:] if wanted[:1] == (1,) else wanted
-    if array.shape in (wanted, tail) or not array.ndim:
-        return None
-    return len(array) if array.shape[1:] in (wanted, tail) else None
+    is_batch = array.ndim and array.shape[1:] in (wanted, tail)
+    return len(array) if is_batch else None
 
 
 def unscaled(array: Array, name: str) -> tuple[str, ...]:

@@ -81,9 +81,8 @@ def _before(node: Node, axes: dict[int, int]) -> dict[int, int]:
     before, after = node.inputs[0].type, node.output.type
     if before.shape == after.shape:
         return axes
-    last = axes.get(after.rank - 1)
-    is_kept = before.shape[-1:] == after.shape[-1:] and last is not None
-    return {before.rank - 1: last} if is_kept and last is not None else {}
+    last = axes.get(after.rank - 1) if before.shape[-1:] == after.shape[-1:] else None
+    return {} if last is None else {before.rank - 1: last}
 
 
 def _scores(graph: Graph, index: int, value: Value) -> Decision | None:

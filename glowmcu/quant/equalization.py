@@ -22,7 +22,7 @@ import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, constant
-from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
+from glowmcu.ops.convolution import DepthwiseConv2D
 from glowmcu.ops.real import FLOAT_MAX
 from glowmcu.quant.linear_layers import group_count, is_linear
 from glowmcu.quant.profile import ChannelProfile, Profile, TensorProfile, profiled_values
@@ -147,7 +147,7 @@ def _per_weight(node: Node, weights: Array, factors: Array) -> Array:
     if isinstance(node.op, DepthwiseConv2D):
         return np.repeat(factors, weights.shape[3] // len(factors))
     groups = group_count(node)
-    if groups == 1 or not isinstance(node.op, Conv2D):
+    if groups == 1:
         return factors
     rows = np.repeat(factors.reshape(groups, -1), weights.shape[0] // groups, axis=0)
     return rows[:, np.newaxis, np.newaxis, :]

@@ -22,6 +22,7 @@ from glowmcu import installation, limits
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.operation import Array
 
+_TOML = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 #: In all modes, decoded, converted and resampled at once, with what decoders keep.
 _BYTES_A_PIXEL = 16
@@ -48,7 +49,7 @@ def read_preprocessing(path: Path) -> Preprocessing:
     where = str(path)
     try:
         text = path.read_text(encoding="utf-8")
-        record = json.loads(text) if path.suffix == ".json" else _toml().loads(text)
+        record = json.loads(text) if path.suffix == ".json" else _TOML.loads(text)
     except OSError as cause:
         raise error(
             "GM308", f"cannot read the preprocessing: {cause.strerror}", where, "check the path"
@@ -58,10 +59,6 @@ def read_preprocessing(path: Path) -> Preprocessing:
     if not isinstance(record, dict):
         raise error("GM308", "expected a table of settings", where)
     return _settings(record, where)
-
-
-def _toml() -> ModuleType:
-    return importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 
 def _settings(record: dict[str, Any], where: str) -> Preprocessing:
@@ -132,9 +129,8 @@ class _Numbered(Sequence[Any]):
             return {name: self._of(cell) for name, cell in item.items()}
         if isinstance(item, tuple | list):
             return [self._of(part) for part in item]
-        is_picture = callable(getattr(item, "convert", None)) and hasattr(item, "getbands")
-        if not is_picture:
-            return item
+        if not hasattr(item, "getbands"):
+            return item  # no image of Pillow's
         return _numbered(_resized(item, "samples", self._settings), self._settings)
 
 
@@ -191,8 +187,8 @@ def _of_bytes(picture: Any, where: str) -> Any:  # noqa: ANN401 - an image of Pi
     if not picture.mode.startswith(("I", "F")):
         return picture
     values = np.asarray(picture)
-    is_narrow = picture.mode.startswith("I") and values.size and values.min() >= 0
-    if not is_narrow or values.max() > _WHITE_OF_16_BITS:
+    is_narrow = np.array_equal(values, np.clip(values, 0, _WHITE_OF_16_BITS))
+    if not picture.mode.startswith("I") or not is_narrow:
         raise error(
             "GM307",
             f"the image has pixels of 32 bits (mode {picture.mode}), which say nothing of their "

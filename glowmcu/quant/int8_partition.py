@@ -72,7 +72,7 @@ def is_named(node: Node, name: str) -> bool:
 
 def _applicable_rule(graph: Graph, node: Node) -> QuantizationRule | None:
     """The operator's rule where its operands are such that it can be followed."""
-    if isinstance(node.op, Constant) or not is_real(node):
+    if not is_real(node):
         return None
     rule = node.op.quantization_rule(node.signature)
     return None if rule is None or _obstacle(graph, node, rule) else rule

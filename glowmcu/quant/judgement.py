@@ -138,6 +138,10 @@ def judge_of(
     return Judge(graph, profile, samples, few, Origin.CALIBRATION)
 
 
+#: 2^32 over the golden ratio, whose products have little to do with each other in their upper bits.
+_SCATTER, _SCATTERED_BITS = 2_654_435_769, 28
+
+
 def parted(samples: Samples, turn: int = 0, parts: int = _HOLD_ONE_OF) -> tuple[Samples, Samples]:
     """Three of four samples, and the others: one of each four that follow each other, at a place
     that has nothing to do with an order that samples may be in. `turn` 0 to 3 give other quarters;
@@ -146,8 +150,7 @@ def parted(samples: Samples, turn: int = 0, parts: int = _HOLD_ONE_OF) -> tuple[
 
     def is_held(index: int) -> bool:
         block, place = divmod(index, parts)
-        # Multiplication by 2^32 over the golden ratio scatters the blocks' numbers.
-        return place == ((block * 2654435769 >> 28) + turn) % parts
+        return place == ((block * _SCATTER >> _SCATTERED_BITS) + turn) % parts
 
     def part(held: bool) -> Samples:
         def make() -> Iterator[Sample]:

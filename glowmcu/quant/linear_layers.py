@@ -43,9 +43,8 @@ def rows_of(node: Node, x: Array, most: int) -> Array:
 
 
 def _thinned(rows: Array, most: int) -> Array:
-    step = max(1, len(rows) // most)
     # An even step would meet the same columns of every image row.
-    return rows[:: step + (step > 1 and step % 2 == 0)]
+    return rows[:: len(rows) // most | 1]
 
 
 def _windows(node: Node, x: Array) -> Array:

@@ -26,18 +26,18 @@ def possible_values(
     if nodes is None:
         return {}
     ends = [_evaluated(graph, nodes, measured, is_high) for is_high in (False, True)]
+    made_of = {value: None}
+    for node in reversed(nodes):
+        if not made_of.keys().isdisjoint(node.outputs):
+            real = [each for each in node.inputs if each.type.element is ElementType.F32]
+            made_of |= dict.fromkeys(real)
     found: dict[Value, Array] = {}
-    todo = [value]
-    while todo:
-        each = todo.pop()
+    for each in made_of:
         arrays = [np.asarray(end[each], np.float64).reshape(-1) for end in ends]
         if graph.constant_data(each) is None:
             arrays.append(np.array(measured(each)))
         numbers = np.concatenate(arrays)
         found[each] = numbers[np.isfinite(numbers)]
-        maker = graph.producers.get(each)
-        operands = () if maker is None else maker.inputs
-        todo += [v for v in operands if v.type.element is ElementType.F32 and v not in found]
     return found if all(numbers.size for numbers in found.values()) else {}
 
 
@@ -45,17 +45,15 @@ def _made_by(graph: Graph, value: Value) -> list[Node] | None:
     """The nodes behind a value in their order; None if one of them multiplies matrices or has
     a graph of its own.
     """
-    found: set[Node] = set()
-    todo = [value]
-    while todo:
-        node = graph.producers.get(todo.pop())
-        if node is None or node in found:
+    found, needed = list[Node](), {value}
+    for node in reversed(graph.nodes):
+        if needed.isdisjoint(node.outputs):
             continue
         if node.macs or node.op.inner_graphs():
             return None
-        found.add(node)
-        todo += node.inputs
-    return [node for node in graph.nodes if node in found]
+        found.append(node)
+        needed.update(node.inputs)
+    return found[::-1]
 
 
 def _evaluated(

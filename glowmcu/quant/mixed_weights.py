@@ -141,10 +141,7 @@ def _candidates(judge: Judge, plain: QuantizationOptions) -> list[_Layer]:
     return [
         _Layer(name, node.op.name, node.inputs[1].type.element_count)
         for node in graph.nodes
-        if is_linear(node)
-        and graph.constant_data(node.inputs[1]) is not None
-        and not node.output.type.element.is_float
-        and (name := _name(node))
+        if is_linear(node) and not node.output.type.element.is_float and (name := _name(node))
     ]
 
 

@@ -103,7 +103,7 @@ def _choice(kind: type[_Choice], word: object, name: str, where: str) -> _Choice
 
 
 def _percentile(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 50 < value <= 100:
+    if not isinstance(value, int | float) or not 50 < value <= 100:
         text = f"percentile must be a number above 50, at most 100, got {value!r}"
         raise error("GM315", text, where)
     return float(value)

@@ -46,8 +46,7 @@ class OutputErrors:
         rows = []
         for index, (ending, element) in enumerate(zip(self._endings, self._elements, strict=True)):
             other = _ending(graph, graph.outputs[index])
-            is_alike = ending is not None and other is not None and _names_agree(ending, other)
-            if ending is not None and is_alike:
+            if ending is not None and other is not None and _are_alike(ending, other):
                 place = count + index
                 rows.append(_between_scores(ending, self._wanted[place], got[place]))
             else:
@@ -72,7 +71,7 @@ def _ending(graph: Graph, value: Value) -> Node | None:
     return node if node is not None and node.op.name in _CLASSES else None
 
 
-def _names_agree(one: Node, other: Node) -> bool:
+def _are_alike(one: Node, other: Node) -> bool:
     return one.op.name == other.op.name and one.output.type.shape == other.output.type.shape
 
 

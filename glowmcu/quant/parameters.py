@@ -88,7 +88,7 @@ def assign_parameters(
     calibration: Calibration,
     also: Iterable[Value] = (),
     element: ElementType = ElementType.I8,
-    others: Mapping[Node, QuantizationRule] | None = None,
+    others: Iterable[tuple[Node, QuantizationRule]] = (),
 ) -> Parameters:
     """Parameters of each activation and result of the nodes of `rules`, and of `also`; of int16 the
     states that are wide in any case, also those of the nodes of `others`.
@@ -101,7 +101,7 @@ def assign_parameters(
         _group(groups, node, rule)
     powers, heard = set[Value](), set[Value]()
     if element is ElementType.I16:
-        for node, rule in (*rules.items(), *(others or {}).items()):
+        for node, rule in (*rules.items(), *others):
             powers |= _group_wide_states(groups, node, rule)
             heard |= samples_of(node, rule)
         for value in heard:

@@ -95,7 +95,7 @@ def _quantize(
     border = [
         value
         for value in (*graph.arguments, *graph.results)
-        if int8_interface and value.type.element is ElementType.F32
+        if value.type.element is ElementType.F32
     ]
     int16 = fused.names(options.int16)
     four_bit = fused.names(options.four_bit_weights)
@@ -140,7 +140,9 @@ def _formats(
     everything = replace(calibration, method=Method.MINMAX)
     return Formats(
         assign_parameters(graph, others, profile, calibration, border),
-        assign_parameters(graph, wide, profile, everything, element=ElementType.I16, others=others),
+        assign_parameters(
+            graph, wide, profile, everything, element=ElementType.I16, others=others.items()
+        ),
         wide_nodes,
         {value for node, rule in rules.items() for value in wide_states(node, rule)},
         raw_inputs(graph, rules, wide_nodes),

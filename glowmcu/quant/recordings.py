@@ -78,7 +78,7 @@ def read_sound(graph: Graph, path: Path) -> Samples:
             "check the path" if refused else "sox IN -b 16 OUT.wav makes a WAV file of most sound",
         ) from cause
     size = math.prod(value.type.shape)
-    if max(value.type.shape, default=1) != size:
+    if size not in value.type.shape:
         raise error(
             "GM304",
             f"input {value.name!r} is {value.type.shape}, and sound has one number a moment",
@@ -89,7 +89,8 @@ def read_sound(graph: Graph, path: Path) -> Samples:
     mono = sound.moments.mean(axis=1, keepdims=True)
     is_real = value.type.element is ElementType.F32
     if not is_real:
-        mono = np.clip(np.rint(mono * 32768), -32768, 32767)
+        lowest, highest = ElementType.I16.limits
+        mono = np.clip(np.rint(-lowest * mono), lowest, highest)
     rows = _windows(mono.astype(np.float32 if is_real else np.int16), size, value, path)
     samples = samples_of(graph, rows.reshape(-1, *value.type.shape), str(path))
     notes = (f"of sound with {channels} channels their mean is taken",) if channels > 1 else ()

@@ -115,10 +115,11 @@ def refinement_for(
         if layer.most == INT4_MAX:
             layer = replace(layer, scales=clipped_scales(node, layer, error, power2))
         stored, _ = nearest(node, layer)
-        if moments is not None and error is not None:
+        if moments is not None:
+            assert error is not None
             stored = round_adaptively(node, layer, stored, error, moments.count)
         x = names.get(node.inputs[0])
-        if options.bias_correction and layer.bias is not None and x is not None and is_linear(node):
+        if options.bias_correction and x is not None and is_linear(node):
             mean = _mean_row(node, profile.tensors[x]) if moments is None else moments.mean
             layer = replace(layer, bias=corrected_bias(node, layer, stored, mean))
         return stored, layer

@@ -91,7 +91,7 @@ def samples_of(graph: Graph, data: SampleData, where: str = "samples") -> Sample
 
     count = sum(1 for item in items for _ in samples_in(graph, item)) if is_loader else len(items)
     samples = _not_empty(Samples(make, count), where)
-    return samples.with_notes(_questions(graph, first[0][0] if first and first[0] else None))
+    return samples.with_notes(_questions(graph, first[0][0] if first[0] else None))
 
 
 def _questions(graph: Graph, sample: object) -> tuple[str, ...]:
@@ -217,7 +217,7 @@ def _rows(batch: Array, value: Value, where: str) -> Array:
         return batch[np.newaxis]
     if batch.ndim and shape[:1] == (1,) and batch.shape[1:] == shape[1:]:
         return batch[:, np.newaxis]
-    if batch.ndim and batch.shape[1:] == shape:
+    if batch.shape[1:] == shape:
         return batch
     raise _wrong_shape(batch.shape, value, where, many=True)
 

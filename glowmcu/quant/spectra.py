@@ -209,15 +209,12 @@ def _stored_bank(bank: Array) -> tuple[Array, Quantization]:
 
 def _between(graph: Graph, front_end: _FrontEnd) -> set[Node]:
     """Nodes that make the front end's value of its signal, and are no constants."""
-    found: set[Node] = set()
-    pending = [front_end.value]
-    while pending:
-        value = pending.pop()
-        node = graph.producers.get(value)
-        if node is None or value is front_end.frames.signal or node in found or not node.inputs:
-            continue
-        found.add(node)
-        pending += node.inputs
+    found, needed = set[Node](), {front_end.value}
+    for node in reversed(graph.nodes):
+        if node.inputs and not needed.isdisjoint(node.outputs):
+            found.add(node)
+            needed.update(node.inputs)
+            needed.discard(front_end.frames.signal)
     return found
 
 

@@ -112,8 +112,7 @@ def _regular(signal: Value, view: _View) -> Frames | None:
     places = view.places.reshape(-1, view.places.shape[-1]) - 1
     factors = view.factors.reshape(places.shape)
     largest = float(np.abs(factors[0]).max())
-    shape = signal.type.shape
-    is_mono = signal.type.element_count == max(shape, default=0)
+    is_mono = signal.type.element_count in signal.type.shape
     if not largest > 0 or not (factors == factors[0]).all() or not is_mono:
         return None
     scale = float(np.float32(largest / _WINDOW_MOST))

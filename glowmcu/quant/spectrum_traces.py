@@ -227,8 +227,13 @@ def _squares(x: Trace) -> Trace:
 def _exponent(node: Node, constants: list[Array | None]) -> float | None:
     if isinstance(node.op, Power):
         return float(node.op.exponent)
-    data = constants[1]
-    return float(data.reshape(-1)[0]) if data is not None and data.size == 1 else None
+    return _only_number(constants[1])
+
+
+def _only_number(data: Array | None) -> float | None:
+    """The finite number that all elements are, None without one."""
+    numbers = np.unique([] if data is None else data)
+    return float(numbers[0]) if numbers.size == 1 and np.isfinite(numbers[0]) else None
 
 
 def _of_squares(node: Node, traced: list[Trace], constants: list[Array | None]) -> Trace | None:
@@ -298,13 +303,13 @@ def _function(node: Node, chain: Chain, constants: list[Array | None]) -> Chain 
         return chain.to_power(0.5 if isinstance(op, Sqrt) else 2.0)
     if isinstance(op, Log):
         return chain.log()
-    if isinstance(op, Power | Pow) and constants[0] is None:
+    if isinstance(op, Power | Pow):
         exponent = _exponent(node, constants)
         return None if exponent is None else chain.to_power(exponent)
-    data = next((data for data in constants if data is not None), None)
-    if data is None or not data.size or not (data == data.reshape(-1)[0]).all():
+    number = _only_number(next((data for data in constants if data is not None), None))
+    if number is None:
         return None
-    number, is_first = float(data.reshape(-1)[0]), constants[0] is not None
+    is_first = constants[0] is not None
     if isinstance(op, Mul):
         return chain.times(number)
     if isinstance(op, Div) and not is_first and number:
@@ -335,10 +340,10 @@ def _banked(node: Node, x: Trace, constants: list[Array | None]) -> Trace | None
         if (op.adj_x if position == 1 else op.adj_y) == (position == 1):
             places = np.swapaxes(places, -1, -2)
     else:
-        data = constants[2]
-        if position == 0 or data is None or not data.size or np.ptp(data) or data.flat[0] < 0:
+        number = _only_number(constants[2])
+        if position == 0 or number is None or number < 0:
             return None
-        bias = float(data.flat[0])
+        bias = number
     rows = places.reshape(-1, places.shape[-1]) - 1
     frames, bins = rows // x.width, rows % x.width
     is_row = (rows >= 0) & (frames == frames[:, :1]) & (bins == bins[:1])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
@@ -151,3 +152,17 @@ def _widths(shown: Sequence[_Shown], width: int) -> list[int]:
             widest = max(able, key=lambda index: widths[index])
             widths[widest] -= 1
     return widths
+
+
+def plain_table(
+    title: str, *columns: tuple[str, str], dispensable: Sequence[str] = ()
+) -> FittingTable:
+    """A table with `(heading, kind)` columns, of the kinds of `FittingTable`; the
+    `dispensable` go first if there is no room.
+    """
+    table = FittingTable(title=title)
+    table.kinds, table.dispensable = tuple(kind for _, kind in columns), tuple(dispensable)
+    for heading, kind in columns:
+        justify: Literal["left", "right"] = "right" if kind == "r" else "left"
+        table.add_column(heading, justify=justify)
+    return table

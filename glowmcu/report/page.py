@@ -21,6 +21,7 @@ from glowmcu.facts.document import FILE_NAME, Facts, read_facts
 from glowmcu.facts.flash_parts import flash_parts, layer_parts
 from glowmcu.notebook import writable
 from glowmcu.report.arena_view import arena_view
+from glowmcu.report.devices import device_section
 from glowmcu.report.graph_view import graph_view
 from glowmcu.report.layer_views import layer_views
 from glowmcu.report.page_templates import environment, number
@@ -41,7 +42,8 @@ def report_page(bundle: Bundle) -> str:
     somebody changed that.
     """
     facts = read_facts(bundle.path)
-    more = sections(bundle, facts)
+    devices = device_section(bundle.manifest)
+    more = [*([devices] if devices is not None else []), *sections(bundle, facts)]
     try:
         return writable(_page(bundle, facts, more))
     except (jinja2.UndefinedError, LookupError, TypeError, ValueError, AttributeError) as cause:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.table import Table
@@ -13,7 +13,8 @@ from glowmcu.facts.flash_parts import unpacked_bytes
 from glowmcu.labels import labels_text
 from glowmcu.manifest import Manifest
 from glowmcu.number_text import count as count  # noqa: PLC0414 - who shows things looks here
-from glowmcu.report.fitting_table import FittingTable
+from glowmcu.report.devices import device_table
+from glowmcu.report.fitting_table import plain_table as plain_table  # noqa: PLC0414 - as above
 from glowmcu.report.quality import quality_lines
 from glowmcu.simplified import SimplificationEntry
 from glowmcu.training import TrainingEntry
@@ -23,20 +24,6 @@ if TYPE_CHECKING:
     from glowmcu.verify.measurement import CycleRange, LayerCost, Measurement
 
 _MOST_NOTES = 12
-
-
-def plain_table(
-    title: str, *columns: tuple[str, str], dispensable: Sequence[str] = ()
-) -> FittingTable:
-    """A table with `(heading, kind)` columns, of the kinds of `FittingTable`; the
-    `dispensable` go first if there is no room.
-    """
-    table = FittingTable(title=title)
-    table.kinds, table.dispensable = tuple(kind for _, kind in columns), tuple(dispensable)
-    for heading, kind in columns:
-        justify: Literal["left", "right"] = "right" if kind == "r" else "left"
-        table.add_column(heading, justify=justify)
-    return table
 
 
 def summary_lines(bundle: Bundle) -> list[str]:
@@ -75,6 +62,8 @@ def summary_lines(bundle: Bundle) -> list[str]:
     if manifest.simplification is not None:
         said = simplification_sentences(manifest.simplification)
         lines += [f"  proved   {text}" for text in said]
+    if manifest.delegation is not None:
+        lines.append(f"  device   {escape(manifest.delegation.summary)}")
     lines += [f"  {word:<8} {text}" for word, text in region_sentences(bundle)]
     lines += _quantization_lines(manifest)
     lines += [escape(line) for line in quality_lines(manifest.quality, with_warnings=False)]
@@ -127,11 +116,9 @@ def _cost_lines(manifest: Manifest) -> list[str]:
     if costs.stack_bytes:
         function, size = next(iter(costs.stack_bytes.items()))
         lines.append(f"  stack    {count(size)} B at most in {escape(function)}")
-    work, unit = costs.cycles_estimate, "cycles"
-    if work is None:
-        work, unit = costs.instructions_estimate, "instructions"
-    if work is not None:
-        lines.append(f"  time     about {count(work)} {unit}, estimated without wait states")
+    if costs.cycles_estimate is not None:
+        cycles = count(costs.cycles_estimate)
+        lines.append(f"  time     about {cycles} cycles, estimated without wait states")
     return lines
 
 
@@ -233,7 +220,9 @@ def _layers_text(layers: Sequence[int]) -> str:
 
 
 def layer_table(manifest: Manifest) -> Table:
-    """Steps of the bundle."""
+    """Steps of the bundle; with an accelerator, who computes each, and why."""
+    if manifest.delegation is not None:
+        return device_table(manifest)
     table = plain_table(
         "", ("step", "r"), ("operator", "l"), ("kernel", "l"), ("MACs", "r"), ("weights B", "r"),
         ("scratch B", "r"), ("layer", "l"), dispensable=["operator"],

@@ -74,3 +74,10 @@ def test_a_name_gives_the_terminal_no_orders(model: Path) -> None:
     done = shell("glowmcu inspect $'no\\x1b[31m.tflite'", model.parent)
     assert "no\\x1b[31m.tflite" in done.stderr
     assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["boards", "inspect m.tflite", "doctor"])
+def test_no_line_that_a_program_reads_ends_in_spaces(command: str, model: Path) -> None:
+    lines = shell(f"glowmcu {command}", model.parent).stdout.splitlines()
+    assert lines
+    assert not [line for line in lines if line.endswith(" ")]

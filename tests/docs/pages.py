@@ -20,6 +20,7 @@ NOT_RUN = {
     r"glowmcu .*serial:": "needs a board",
     r"glowmcu flash ": "needs a flash tool and a board",
     r"glowmcu (tune --kernels|compile .*--kernels)": "tests/tuning measures kernels, for long",
+    r"glowmcu compile .*--accelerator ethos-u": "needs Vela: tests/delegation has it",
     r"glowmcu doctor": "ends with 2 where a tool is missing",
     r"make .*UART=": "needs the reader's own driver",
     r"qemu-system-\w+ .*-serial pty": "tests/verify/test_board_pages.py types it: it never ends",
@@ -29,6 +30,7 @@ NOT_RUN = {
     r"python -m (examples|benchmarks)\.": "trains or measures for minutes",
     r"python -m glowmcu\.ci": "needs a repository with a history: tests/ci has one",
     r"eval .*zsh_source": "needs zsh",
+    r"tosa-opt|iree-compile": "tests/frontend/test_tosa_export.py calls both",
 }
 
 #: Words added to a command that would take long.
@@ -110,6 +112,7 @@ BROUGHT = {
     "docs/border.md": Brought(
         {name: DIGITS / name for name in ("digits.onnx", "calibration.npz")}, QUANTIZED
     ),
+    "docs/accelerators.md": KWS,
     "docs/boards/esp32.md": KWS,
     "docs/boards/index.md": Brought({**KWS.files, "mine.toml": _own_board}),
     "docs/boards/mps2.md": KWS,
@@ -129,6 +132,7 @@ BROUGHT = {
         {"model.onnx": DIGITS / "digits.onnx", "data.npz": DIGITS / "calibration.npz"},
         needs=("tflite_micro", "ai_edge_litert"),
     ),
+    "docs/other_compilers.md": Brought({**KWS.files, "digits.onnx": DIGITS / "digits.onnx"}),
     "docs/portability.md": KWS,
     "docs/python.md": Brought(needs=("torch", "onnxscript")),
     "docs/renode.md": KWS,

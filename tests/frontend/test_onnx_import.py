@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from glowmcu.frontend.onnx.axes import integers, required_integers
 from glowmcu.frontend.onnx.importer import Import
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Value
@@ -107,6 +108,19 @@ def test_operands_are_found_by_their_names() -> None:
     assert refused(state.value, op, 2) == "GM105 Foo lacks operand 2"
     assert refused(state.named_value, "z") == "GM105 tensor 'z' is read before it is computed"
     assert "its data" in refused(state.constant, op, 0, "its data")
+
+
+def test_integers_are_an_operand_or_an_attribute_and_some_must_be_there() -> None:
+    state, _ = importing(w=np.array([[1, 2]], np.int64), f=np.float32([1]))
+    given = (0, "axes", "its axes")
+    for read in (integers, required_integers):
+        assert read(state, node(["w"]), *given) == (1, 2)
+        assert read(state, node([], axes=[3, 4]), *given) == (3, 4)
+        assert refused(read, state, node(["f"]), *given).startswith(
+            "GM106 Foo: its axes must be integers, got float32"
+        )
+    assert integers(state, node([]), *given) is None
+    assert refused(required_integers, state, node([]), *given) == "GM105 Foo lacks its axes"
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,14 @@ import numpy as np
 import pytest
 import tflite
 
+from glowmcu.custom_c import CustomFile
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.tflite import container
 from glowmcu.frontend.tflite.container import OperatorRecord, read_container
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.input_options import InputOptions
+from glowmcu.ir.interpreter import run_graph
 from glowmcu.pipeline import reference_graph
 
 RELU = 1
@@ -90,6 +94,30 @@ def test_extra_operands_of_quantize_and_dequantize_are_not_theirs() -> None:
         model.output(y)
         graph = reference_graph(model.finish(), "m.tflite")
         assert [value.name for value in graph.producers[graph.outputs[0]].inputs] == ["x"]
+
+
+def test_a_function_of_a_constant_is_not_that_constant() -> None:
+    """As it is of DENSIFY, whose operand is dense already."""
+    model = ModelBuilder()
+    x, known = model.input("x", (2,), "float32"), model.constant("k", np.float32([-1, 2]))
+    positive, y = model.tensor("positive", (2,), "float32"), model.tensor("y", (2,), "float32")
+    model.op("ABS", [known], [positive])
+    model.op("ADD", [x, positive], [y])
+    model.output(y)
+    graph = reference_graph(model.finish(), "m.tflite")
+    (got,) = run_graph(graph, [np.float32([10, 20])])
+    assert got.tolist() == [11.0, 22.0]
+
+
+def test_c_for_an_operator_that_is_no_custom_one_is_not_used() -> None:
+    model = ModelBuilder()
+    x, y = model.input("x", (2,), "float32"), model.tensor("y", (2,), "float32")
+    model.op("ABS", [x], [y])
+    model.output(y)
+    options = InputOptions(custom={"ABS": CustomFile("abs.c", "")})
+    with pytest.raises(GlowmcuError, match="no operator of the model is called 'ABS'") as caught:
+        read_model(model.finish(), "m.tflite", options)
+    assert caught.value.code == "GM764"
 
 
 @pytest.mark.parametrize("is_known", [False, True])

@@ -8,6 +8,7 @@ import pytest
 from glowmcu.ir.operation import Rounding, Signature
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ir.value_range import ValueRange
+from glowmcu.kernels.requantization import linear_form as forms
 from glowmcu.kernels.requantization.linear_form import (
     _LARGEST_MOVE,
     HIGH_WORD,
@@ -15,6 +16,7 @@ from glowmcu.kernels.requantization.linear_form import (
     Arithmetic,
     _Bounds,
     _widest,
+    integers_near,
     linear_form,
 )
 from glowmcu.ops.elementwise import Add, Sub
@@ -142,6 +144,28 @@ def test_nearly_all_scales_have_a_form_and_it_is_exact(arithmetic: Arithmetic) -
     assert found >= 22
 
 
+def test_slopes_that_leave_no_room_are_not_searched_to_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ties that go up above zero and down below it; and of others the search ends, too."""
+    seen: list[float] = []
+
+    def widest(below: _Bounds, above: _Bounds) -> tuple[np.ndarray, float]:
+        move, width = _widest(below, above)
+        seen.append(width)
+        return move, width
+
+    monkeypatch.setattr(forms, "_widest", widest)
+    forms._search.cache_clear()
+    assert form_results(Add(), signature_of((0.5, 0.25, 0.6), (-100, -100, 5)), PLAIN) is None
+    assert len(seen) < 20
+    assert seen[-1] <= 0 < seen[0]
+    seen.clear()
+    assert form_results(Add(), signature_of(SCALES, (3, -7, 5)), PLAIN) is not None
+    assert len(seen) < 20
+    assert all(width > 0 for width in seen)
+
+
 @pytest.mark.parametrize("arithmetic", [PLAIN, HIGH_WORD], ids=["plain", "high word"])
 def test_operands_that_are_never_negative_make_a_form_possible(arithmetic: Arithmetic) -> None:
     op, signature = Add(), signature_of((0.5, 0.25, 0.6), (-100, -100, 5))
@@ -149,6 +173,16 @@ def test_operands_that_are_never_negative_make_a_form_possible(arithmetic: Arith
     results = form_results(op, signature, arithmetic, low=-100)
     assert results is not None
     assert np.array_equal(results, literal(op, signature, low=-100))
+
+
+def test_integers_near_numbers_come_nearest_first() -> None:
+    """Nearest to the rounded ones."""
+    numbers = np.array([3.4, -2.6])
+    assert integers_near(numbers, 0) == [(3, -3)]
+    found = integers_near(numbers, 2)
+    assert sorted(found) == [(p, q) for p in range(1, 6) for q in range(-5, 0)]
+    distances = [(p - 3) ** 2 + (q + 3) ** 2 for p, q in found]
+    assert distances == sorted(distances)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from glowmcu.compilation import Options
 from glowmcu.frontend.tflite.writer import ModelBuilder
-from glowmcu.ir.operation import Rounding
-from glowmcu.kernels.requantization.proved_elements import proved_code
+from glowmcu.ir.operation import Rounding, Signature
+from glowmcu.ir.types import ElementType
+from glowmcu.kernels.common.element_code import element_code_of
+from glowmcu.kernels.requantization.proved_elements import (
+    best_code,
+    folds_product,
+    is_int8,
+    proved_code,
+)
 from glowmcu.kernels.requantization.two_piece_form import two_piece_form
-from glowmcu.ops.elementwise import Add, Sub
+from glowmcu.ops.elementwise import Add, Maximum, Mul, Sub
 from glowmcu.pipeline import compile_model
 from tests.kernels.test_linear_sum import SCALES, Numbers, all_pairs_model, signature_of
 from tests.ops.test_elementwise import ALL_PAIRS, NONE, RELU
@@ -63,6 +72,59 @@ def test_a_two_piece_line_is_exact_and_stays_inside_int32() -> None:
             assert np.array_equal(np.clip(two_piece >> 22, -128, 127), want)
             found += form.bend > 0
     assert found == 6
+
+
+def test_only_numbers_of_int8_with_scales_are_proved() -> None:
+    signature = signature_of(SCALES, (0, 0, 0))
+    assert is_int8(signature)
+    for place in range(3):
+        for changed in ({"element": ElementType.I16}, {"quantization": None}):
+            types = [*signature.inputs, signature.output]
+            types[place] = replace(types[place], **changed)
+            assert not is_int8(Signature(tuple(types[:2]), (types[2],)))
+
+
+#: Scales of a product, and whether both its roundings fold: shifts to the right by 1 to 22.
+PRODUCTS = {
+    (0.5, 0.5, 0.5): False, (0.5, 0.5, 1.0): True, (0.5, 0.75, 1.0): True, (1.0, 1.0, 0.5): False,
+    (2.0**-11, 2.0**-12, 1.0): True, (2.0**-12, 2.0**-12, 1.0): False,
+    (0.75 * 2.0**-11, 2.0**-11, 1.0): True, (0.75 * 2.0**-11, 2.0**-12, 1.0): False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("scales", PRODUCTS, ids=str)
+def test_roundings_fold_where_the_sum_of_both_is_one_of_32_bits(
+    scales: tuple[float, ...],
+) -> None:
+    signature = signature_of(scales, (3, -4, 5))
+    right = -Mul().scale(signature).shift
+    assert folds_product(Mul(), signature, Rounding.DOUBLE) == (1 <= right <= 22)
+    assert (1 <= right <= 22) == PRODUCTS[scales]
+    assert not folds_product(Mul(), signature, Rounding.SINGLE)
+    assert not folds_product(Mul((-127, 127)), signature, Rounding.DOUBLE)
+    assert not folds_product(Mul((-128, 126)), signature, Rounding.DOUBLE)
+    wide = replace(signature.inputs[0], element=ElementType.I16)
+    assert not folds_product(
+        Mul(), Signature((wide, signature.inputs[1]), signature.outputs), Rounding.DOUBLE
+    )
+
+
+def test_elements_without_a_proof_have_their_literal_code() -> None:
+    signature = signature_of(SCALES, (0, 0, 0))
+    wide = Signature(
+        tuple(replace(type_, element=ElementType.I16) for type_ in signature.inputs),
+        (replace(signature.output, element=ElementType.I16),),
+    )
+    beyond = signature_of((1.0, 1.0, 0.5), (0, 0, 0))
+    for op, how in ((Add(), wide), (Mul(), wide), (Mul(), beyond), (Maximum(), signature)):
+        assert proved_code(op, how, Rounding.DOUBLE) is None
+        literal = element_code_of(op, how)
+        found = best_code(op, how, Rounding.DOUBLE)
+        assert (found and found.expression) == (literal and literal.expression)
+    proved = best_code(Add(), signature, Rounding.DOUBLE)
+    assert proved is not None
+    assert proved.expression.startswith("glowmcu_line_one(")
+    assert element_code_of(Mul(), beyond) is not None
 
 
 def stacked_model() -> bytes:

@@ -186,6 +186,7 @@ def test_multipliers_of_the_largest_postshift_have_31_bits(shift: int, preshift:
         task = task_of([multiplier, 0], [shift, 30], [3, -4], reach, 5)
         found = largest_postshift(task, preshift)
         assert found == largest_postshift(task_of([multiplier], [shift], [3], reach, 5), preshift)
+        assert 0 <= found <= 22
         exact = [Fraction(multiplier * 2 ** (32 + each), 2 ** (31 - shift + preshift))
                  for each in (found, found + 1)]  # fmt: skip
         assert found == 0 or exact[0] < 2**31 - 2**12

@@ -220,7 +220,9 @@ def test_the_widest_room_is_found_among_multipliers_a_32nd_around(nominal: int, 
     at = np.sort(generator.integers(0, 60, (1, 8)), axis=1)
     noise = generator.integers(0, 30 * nominal, (2, 1, 8))
     tilt = (-(nominal // 4) - 1, 0, 0, nominal // 4 + 1)[seed] * at
-    points = _Points(at, at * nominal + noise[0] + tilt, at, at * nominal + noise[1] + 9 + tilt)
+    used = np.ones(at.shape, np.bool_)
+    line = at * nominal + tilt
+    points = _Points(at, line + noise[0], at, line + noise[1] + 9, used)
 
     def room(multiplier: int) -> int:
         least, end, _ = points.interval(np.array([multiplier]))

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.types import Quantization
+from glowmcu.ir.value_range import Int64Array, ValueRange
 from glowmcu.kernels.kernel import site_of
 from glowmcu.kernels.requantization import forms
-from glowmcu.kernels.requantization.forms import RequantizationTask, requantization_task
+from glowmcu.kernels.requantization.forms import (
+    FormKind,
+    RequantizationTask,
+    find_form,
+    requantization_task,
+)
+from glowmcu.kernels.requantization.thresholds import LineProblem
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
 from tests.ir.graphs import GraphBuilder, int8
@@ -83,6 +91,48 @@ def test_a_task_gives_what_the_layer_gives(name: str) -> None:
     raw = (rows * flat.astype(np.int64)).sum(axis=1)
     got = np.clip(task.outputs((raw + task.offset)[:, np.newaxis]), *task.clamp)
     assert got.reshape(-1).tolist() == want.reshape(-1).tolist()
+
+
+def test_a_task_knows_what_its_inputs_can_hold() -> None:
+    """Of one channel here, and all of int8 where nothing is known."""
+    graph, rows, _ = layer("dense")
+    low, high = np.array([-9, -7, -128, 5, 127]), np.array([3, -7, 127, 6, 127])
+    site = site_of(graph, graph.nodes[-1])
+    known = requantization_task(replace(site, input_ranges=(ValueRange(low, high), None, None)))
+    ends = np.stack([rows * (limit - ZERO_POINT) for limit in (low, high)])
+    assert known.low.tolist() == ends.min(axis=0).sum(axis=1).tolist()
+    assert known.high.tolist() == ends.max(axis=0).sum(axis=1).tolist()
+    plain = task_of(graph)
+    for ranges in ((), (None, None, None)):
+        found = requantization_task(replace(site, input_ranges=ranges, memory={}))
+        assert found.key == plain.key != known.key
+
+
+@pytest.mark.parametrize("largest_has_a_line", [False, True])
+def test_a_smaller_post_shift_is_tried_where_the_largest_has_a_line(
+    largest_has_a_line: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line of one shift is one of the next: each is asked for once, and the largest second."""
+    task = task_of(layer("dense")[0])
+    most = forms.largest_postshift(task, 8)
+    asked: list[int] = []
+
+    def solved(problem: LineProblem, two_sided: bool) -> tuple[Int64Array, ...] | None:
+        asked.append(problem.postshift)
+        zeros = np.zeros_like(task.bias)
+        has_line = problem.postshift in (most - 5, most) and largest_has_a_line
+        return (zeros, zeros, zeros) if has_line else None
+
+    monkeypatch.setattr(forms, "solve_lines", solved)
+    monkeypatch.setattr(forms, "_LINES", OrderedDict())
+    monkeypatch.setattr(forms, "_CACHE", OrderedDict())
+    wanted = [most - 3, most, most - 4, most - 5] if largest_has_a_line else [most - 3, most]
+    kinds, shifts = (FormKind.TWO_SIDED,), (most + 1, most - 3, most - 4, most - 5, most - 6)
+    form = find_form(task, (8,), shifts, kinds)
+    assert (form and form.postshift) == (most - 5 if largest_has_a_line else None)
+    assert asked == wanted
+    assert find_form(task, (8,), (0, -1, most + 1), kinds) is None
+    assert asked == wanted
 
 
 def test_the_oldest_of_too_many_findings_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.value_range import Int64Array
+from glowmcu.kernels.requantization import thresholds
 from glowmcu.kernels.requantization.thresholds import (
     _FAR,
     LineProblem,
@@ -92,6 +93,13 @@ def test_only_a_channel_that_changes_can_shift_too_far(
         assert solve_lines(LineProblem(stairs, 0, 8), two_sided=True) is None
 
 
+def test_a_line_of_what_shifts_too_far_is_not_looked_for() -> None:
+    """It would be one of thresholds that are not those of the layer."""
+    near, far = (one_channel(2**31 - 1, shift, (0, 2**31 - 1), -128) for shift in (-22, -23))
+    assert solve_lines(LineProblem(near, 0, 1), two_sided=False) is not None
+    assert solve_lines(LineProblem(far, 0, 1), two_sided=False) is None
+
+
 @pytest.mark.parametrize(
     ("accumulator_range", "bias", "with_bias", "room"),
     [
@@ -127,6 +135,99 @@ def test_records_are_picked_by_channel_and_numbers_stay() -> None:
     assert (some.zero_point, some.clamp, some.rounding) == (3, (-5, 6), Rounding.SINGLE)
     assert np.array_equal(some.firsts, stairs.firsts[[2, 0]])
     assert stairs.pick(np.array([2, 0])).bias.tolist() == [3, 1]
+
+
+#: The tilts of each round, and the steps around the first one.
+FIRST, MORE = len(thresholds._TILTS), len(thresholds._MORE_TILTS)
+STEPS = len(thresholds._STEPS_AROUND)
+
+
+@pytest.mark.parametrize(
+    ("channels", "hard", "asked"),
+    [
+        (10, 0, [(10, FIRST)]), (10, 2, [(10, FIRST), (2, MORE)]), (10, 3, [(10, FIRST)]),
+        (20, 4, [(20, FIRST), (4, MORE)]), (20, 5, [(20, FIRST)]),
+        (200, 0, [(128, FIRST), (72, FIRST)]), (1, 1, [(1, FIRST), (1, MORE)]),
+        (140, 20, [(128, FIRST), (12, FIRST), (20, MORE)]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_more_is_tried_for_the_few_channels_that_are_left(
+    channels: int,
+    hard: int,
+    asked: list[tuple[int, int]],
+    two_sided: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """More than 15 % and one without a line mean that the form does not suit the layer."""
+    one = np.ones(channels, np.int64)
+    stairs = staircase(
+        2**30 * one, -4 * one, np.arange(channels), (-9 * one, 9 * one), 0, (-128, 127),
+        Rounding.DOUBLE,
+    )  # fmt: skip
+    seen: list[tuple[int, int]] = []
+
+    def solved(
+        problem: LineProblem, steps: Int64Array, tilts: np.ndarray, _: bool
+    ) -> tuple[np.ndarray, Int64Array, Int64Array]:
+        bias = problem.stairs.bias
+        seen.append((len(bias), len(tilts)))
+        found = (bias >= hard) | (len(tilts) == MORE)
+        return found, 100 + bias, 1000 * len(tilts) + bias
+
+    monkeypatch.setattr(thresholds, "_solve", solved)
+    lines = solve_lines(LineProblem(stairs, 8, 7), two_sided)
+    again = [(hard, FIRST)] * (STEPS - 1) if two_sided and hard else []
+    parts = sum(count == FIRST for _, count in asked)
+    assert seen == [*asked[:parts], *again, *asked[parts:]]
+    has_lines = not hard or asked[-1][1] == MORE
+    assert (lines is not None) == has_lines
+    if lines is not None:
+        numbers = np.arange(channels)
+        assert lines[0].tolist() == (100 + numbers).tolist()
+        tried = np.where(numbers < hard, MORE, FIRST)
+        assert lines[1].tolist() == (1000 * tried + numbers).tolist()
+        # Of the rounding by 2^4 a step is 2^3 in the high word, which is shifted by 7.
+        assert lines[2].tolist() == [8 * two_sided] * channels
+
+
+def test_a_step_of_the_inner_rounding_is_no_part_of_the_high_word() -> None:
+    one = np.ones(4, np.int64)
+    shifts = np.array([-9, -8, -7, -4])
+    stairs = staircase(
+        2**30 * one, shifts, 0 * one, (-9 * one, 9 * one), 0, (-128, 127), Rounding.DOUBLE
+    )
+    assert thresholds._base_step(LineProblem(stairs, 8, 8)).tolist() == [0, 1, 2, 16]
+
+
+def test_slopes_are_tilted_by_parts_of_a_step_over_the_range() -> None:
+    """Where more are tried, gentle ones of all sizes, too, for what gives one output only."""
+    stairs = one_channel(2**30, -3, (-100, 156))
+    problem = LineProblem(stairs, 8, 7)
+    exact = 2.0 ** (30 - 3 - 31 + 32 + 7 - 8)
+    for tilts in (thresholds._TILTS, thresholds._MORE_TILTS):
+        slopes = thresholds._candidate_slopes(problem, tilts)[0].tolist()
+        tilted = [max(round(exact * (1 + tilt / 256)), 1) for tilt in tilts.tolist()]
+        assert slopes[: len(tilts)] == tilted
+        gentle = [2**power for power in range(8, 31)] if len(tilts) == MORE else []
+        assert slopes[len(tilts) :] == gentle
+    constant = one_channel(2**30, -20, (-100, 156))
+    (first, *_) = thresholds._candidate_slopes(LineProblem(constant, 8, 7), thresholds._TILTS)[0]
+    assert first == 2 ** (30 + 7 - 8) // 256
+
+
+def test_points_are_screened_for_several_slopes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def screened(points: _Points, slopes: Int64Array) -> tuple[np.ndarray, np.ndarray]:
+        seen.append(slopes.shape[1])
+        return _outermost(points, slopes)
+
+    monkeypatch.setattr(thresholds, "_outermost", screened)
+    stairs = one_channel(1_700_000_003, -4, (-300, 400), -128)
+    assert solve_lines(LineProblem(stairs, 8, 7), two_sided=False) is not None
+    # Without a tilt, gentler ones, steeper ones.
+    assert seen == [12, 12]
 
 
 def random_points(seed: int, channels: int = 3, count: int = 40) -> _Points:

@@ -14,6 +14,7 @@ from glowmcu.ir.operation import Array
 from glowmcu.lowering.channel_rules import ChannelRule, channel_count, rule_of
 from glowmcu.ops.elementwise import Add
 from glowmcu.ops.joining import Concatenation
+from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.padding import Pad
 from glowmcu.ops.pooling import MaxPool2D
 from glowmcu.ops.reduction import Mean
@@ -67,6 +68,24 @@ def node_of(op: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[Graph, Node]:
 
 def results(graph: Graph, node: Node, operands: Sequence[Array]) -> list[Array]:
     return [np.asarray(array) for array in evaluate_node(node, operands, graph.rounding)]
+
+
+@pytest.mark.parametrize("outer", [(2,), (2, 3), (1, 2, 3)])
+def test_a_layer_loses_rows_and_columns_of_its_weights_whatever_its_operands_rank(
+    outer: tuple[int, ...],
+) -> None:
+    builder = GraphBuilder()
+    x = builder.input(unit(*outer, 5), "x")
+    weights = builder.constant(np.ones((4, 5), np.int8), UNIT)
+    y = builder.add(FullyConnected(), x, weights, builder.constant(np.zeros(4, np.int32), UNIT))
+    graph = builder.finish(y)
+    rule = rule_of(builder.nodes[-1], graph)
+    read, made = np.arange(5) != 2, np.arange(4) > 0
+    slices = rule.slices([read, None, None], [made])
+    assert {
+        operand: {axis: mask.tolist() for axis, mask in each.items()}
+        for operand, each in slices.items()
+    } == {1: {0: made.tolist(), 1: read.tolist()}, 2: {0: made.tolist()}}
 
 
 def masks_of(values: Sequence[Value], which: int, channel: int) -> list[Any]:

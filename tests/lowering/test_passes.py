@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from glowmcu.discovery import Plugin
@@ -86,7 +86,16 @@ def test_a_pass_keeps_the_meaning_of_any_graph(name: str, run_pass: Pass, graph:
     expect_same_meaning(graph, run_pass(graph))
 
 
+def twice_read() -> Graph:
+    """Both readers of a transpose could do without it, and would need one each behind them."""
+    b = GraphBuilder()
+    x = b.input(int8(2, 1, 3))
+    turned = b.add(Transpose((1, 2, 0)), x)
+    return b.finish(b.add(Add(), turned, turned), b.add(Add(), x, x), b.add(Relu(), turned))
+
+
 @settings(max_examples=60)
+@example(graph=twice_read())
 @given(graph=small_graphs())
 def test_all_passes_together_keep_the_meaning_and_add_no_work(graph: Graph) -> None:
     after = passes.lower(graph)

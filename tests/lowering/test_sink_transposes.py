@@ -14,6 +14,7 @@ from glowmcu.ops.activation import Relu
 from glowmcu.ops.elementwise import Add, Mul
 from glowmcu.ops.gather import Gather
 from glowmcu.ops.joining import Concatenation
+from glowmcu.ops.lookup import Lookup, all_values
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.padding import MirrorPad, Pad
 from glowmcu.ops.reduction import ReduceMax, Sum
@@ -116,6 +117,45 @@ def test_a_reader_that_cannot_follow_keeps_the_transpose() -> None:
     x = transposed(b, 1, 4, 4, 6)
     graph = b.finish(b.add(Relu(), x), b.add(Reshape((4, 24)), x))
     assert sink_transposes.run(graph) is graph
+
+
+def branches(count: int, depth: int, turned_back: int, shown: bool = False) -> Graph:
+    """Of one transpose so many chains of operators, of which the first end in its inverse."""
+    b = GraphBuilder()
+    x = transposed(b, 1, 4, 5, 6)
+    ends = [x] if shown else []
+    for branch in range(count):
+        y = x
+        for level in range(depth):
+            table = np.roll(all_values(ElementType.I8), 20 * branch + level + 1)
+            y = b.add(Lookup(table.copy()), y)
+        ends.append(b.add(Transpose(TO_NHWC), y) if branch < turned_back else y)
+    return b.finish(*ends)
+
+
+@pytest.mark.parametrize(
+    ("graph", "left"),
+    [
+        (branches(1, 1, 0), 1), (branches(2, 1, 0), 1), (branches(3, 2, 0), 1),
+        (branches(2, 1, 1), 1), (branches(3, 1, 2), 1), (branches(3, 3, 1), 1),
+        (branches(4, 3, 4), 0), (branches(4, 1, 1), 2), (branches(2, 1, 2, shown=True), 1),
+        (branches(1, 1, 0, shown=True), 1), (branches(3, 9, 0), 1),
+    ],
+)  # fmt: skip
+def test_readers_that_would_need_several_transposes_leave_one_in_front(
+    graph: Graph, left: int
+) -> None:
+    assert names(run(sink_transposes.run, graph)).count("transpose") == left
+
+
+def test_readers_that_meet_again_need_one_transpose() -> None:
+    b = GraphBuilder()
+    x = transposed(b, 1, 4, 5, 6)
+    y = b.add(Add(), x, b.add(Lookup(np.roll(all_values(ElementType.I8), 9).copy()), x))
+    graph = b.finish(y)
+    after = run(sink_transposes.run, graph)
+    assert names(after).count("transpose") == 1
+    assert names(after)[-1] == "transpose"
 
 
 def test_a_flattened_transpose_goes_into_the_weights() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 
@@ -14,6 +15,7 @@ from glowmcu.memplan.instructions import arranged
 from glowmcu.memplan.order_model import OrderModel
 from glowmcu.memplan.reuse_in_place import overwritable, reuse_in_place
 from tests.memplan.small_programs import Builder, Mingle
+from tests.support.counted import calls
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,18 @@ def test_results_that_overwrite_in_turn_lie_where_the_first_operand_does() -> No
     root = program.runs[0].outputs[0]
     spans = [program.span(run.outputs[0]) for run in program.runs[1:5]]
     assert spans == [(root, 0, 8), (root, 0, 8), (root, 8, 16), (root, 8, 16)]
+
+
+def test_whole_buffers_are_overwritten_without_a_look_at_the_peak() -> None:
+    """That is one at the whole program, for each of its runs."""
+    builder = Builder()
+    x = builder.mix(16, builder.input(4))
+    for _ in range(40):
+        x = builder.mingle(x)
+    program = builder.program(builder.graph(builder.mix(4, x)))
+    made = reuse_in_place(program)
+    assert len({made.span(run.outputs[0]) for run in made.runs[:41]}) == 1
+    assert calls(partial(reuse_in_place, program)) < 40 * 1000
 
 
 def test_a_part_of_what_dies_is_overwritten_too() -> None:

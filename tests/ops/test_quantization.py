@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
-from glowmcu.ir.operation import OperationError, Rounding, Signature
+from glowmcu.ir.operation import Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.pipeline import compile_model
@@ -162,6 +163,31 @@ def test_numbers_go_between_the_types_that_are_named(
         return
     with pytest.raises(OperationError, match=words):
         op.verify(signature)
+
+
+@pytest.mark.parametrize("element", ElementType)
+def test_only_real_numbers_become_stored_ones_and_these_real_ones(element: ElementType) -> None:
+    """One type at a time; of one scale, but that what is read may have several."""
+    one, each = Quantization((0.5,), (0,)), Quantization((0.5, 0.25), (0, 0), 0)
+    of, real = TensorType((2,), element, one), TensorType((2,), ElementType.F32)
+    stored = element in (ElementType.I8, ElementType.UI8, ElementType.I16)
+    assert allows(Quantize(), real, of) == stored
+    assert not allows(Quantize(), of, of)
+    assert allows(Dequantize(), of, real) == (stored or element is ElementType.I32)
+    assert not allows(Dequantize(), of, of)
+    if stored:
+        assert not allows(Quantize(), real, replace(of, quantization=each))
+        assert not allows(Quantize(), real, replace(of, quantization=None))
+        assert allows(Dequantize(), replace(of, quantization=each), real)
+        assert not allows(Dequantize(), replace(of, quantization=None), real)
+
+
+def allows(op: Operation, x: TensorType, out: TensorType) -> bool:
+    try:
+        op.verify(Signature((x,), (out,)))
+    except OperationError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

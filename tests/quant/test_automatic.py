@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -114,6 +116,28 @@ def test_samples_that_were_held_back_to_judge_choose_nothing() -> None:
         for data in (rows, spoiled)
     )
     assert first.tried == second.tried
+
+
+def test_what_is_open_is_tried_the_other_way_round() -> None:
+    """Behind what is best so far; of layers each alone, then the worst together."""
+    off = replace(PLAIN, bias_correction=False)
+    for best, other in ((PLAIN, off), (off, PLAIN)):
+        assert SearchSpace().weights(best) == [best, other]
+        assert SearchSpace(bias_correction=False).weights(best) == [best]
+    kept = replace(PLAIN, keep_float=("b",), int16=("z",))
+    found = SearchSpace().precision(kept, ["a", "b", "c", "a", "d"])
+    assert [one.int16 for one in found] == [
+        ("z", "a"), ("z", "c"), ("z", "d"), ("z", "a", "c"), ("z", "a", "c", "d"),
+    ]  # fmt: skip
+    assert SearchSpace(int16=False).precision(kept, ["a"]) == []
+
+
+def test_a_start_that_cannot_be_made_is_left_for_the_user_to_hear_of() -> None:
+    graph = perceptron()
+    judge = judge_on(graph, samples_of(graph, with_outliers(128)))
+    start = replace(PLAIN, int16=("nobody",))
+    choice = choose(judge, start, SearchSpace())
+    assert (choice.options, choice.tried) == (start, ())
 
 
 def test_what_the_user_has_chosen_stays() -> None:

@@ -13,6 +13,7 @@ from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.elementwise import Add
 from glowmcu.ops.pooling import MaxPool2D
+from glowmcu.ops.quantization import Dequantize
 from glowmcu.ops.scan import ArgMax
 from glowmcu.quant.comparison import Comparison, Meter, _errors, compare_graphs
 from glowmcu.quant.options import Interface, QuantizationOptions
@@ -20,7 +21,7 @@ from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.quantizer import quantize
 from glowmcu.quant.samples import samples_of
 from glowmcu.quant.side_by_side import SideBySide, real_values, rerun, run_tensors
-from tests.ir.graphs import GraphBuilder
+from tests.ir.graphs import GraphBuilder, int8
 from tests.quant.networks import RELU, convolutions, draw, perceptron, random_samples, real, sqnr_db
 
 LAYERS = ("first", "second", "third", "fourth")
@@ -193,6 +194,29 @@ def test_of_several_outputs_each_counts_alike() -> None:
     assert 10 ** (-found.output_db / 10) == pytest.approx(sum(noises) / 2, rel=1e-6)
 
 
+def test_real_numbers_are_those_of_one_scale() -> None:
+    stored = np.array([[-3, 4]], np.int8)
+    one, each = Quantization((0.5,), (1,)), Quantization((0.5, 2.0), (0, 0), 1)
+    read = [
+        real_values(stored, TensorType((1, 2), ElementType.I8, how)) for how in (one, each, None)
+    ]
+    assert read[0].tolist() == [[-2.0, 1.5]]
+    assert read[1] is read[2] is stored
+
+
+def test_an_input_that_is_stored_already_is_no_row() -> None:
+    graph = GraphBuilder()
+    stored, x = graph.input(int8(1, 4, scale=0.25), "stored"), graph.input(real(1, 4), "x")
+    real_values = graph.add(Dequantize(), stored, like=real(1, 4), name="back")
+    built = graph.finish(graph.add(Add(), real_values, x, name="sum"))
+    samples = samples_of(built, {"stored": np.arange(32, dtype=np.int8).reshape(8, 4),
+                                 "x": draw(1, 8, 4)})  # fmt: skip
+    made = quantize(built, profile_graph(built, samples), QuantizationOptions())
+    names = [layer.tensor for layer in compare_graphs(made.reference, made.graph, samples).layers]
+    assert "stored" not in names
+    assert {"x", "sum"} <= set(names)
+
+
 def test_outputs_that_are_no_real_numbers_have_no_noise() -> None:
     graph = GraphBuilder()
     x = graph.input(real(1, 6, 6, 8), "image")
@@ -233,3 +257,21 @@ def test_graphs_that_do_not_belong_together_are_refused() -> None:
     with pytest.raises(GlowmcuError, match="does not come from this float graph") as caught:
         compare_graphs(graph, other, random_samples(graph, 4))
     assert caught.value.code == "GM316"
+
+
+def test_a_difference_is_counted_over_all_that_was_added() -> None:
+    """In whole numbers: signal 1 + 4 + 9 + 16, noise 1 + 1, products 2 + 4 + 9 + 12."""
+    type_ = TensorType((2,), ElementType.I8, Quantization((1.0,), (0,)))
+    meter = Meter()
+    meter.add(np.array([1.0, 2.0]), np.array([2.0, 2.0]), type_)
+    meter.add(np.array([3.0, 4.0]), np.array([3.0, 3.0]))
+    found = meter.finish()
+    assert found.sqnr_db == pytest.approx(10 * math.log10(30 / 2), rel=1e-12)
+    assert found.max_error == 1.0
+    assert found.cosine == pytest.approx(27 / math.sqrt(30 * (4 + 4 + 9 + 9)), rel=1e-12)
+    assert found.saturated == 0.0
+    meter.add(np.array([127.5, 127.6, -128.5, -128.6]), np.zeros(4), type_)
+    assert meter.finish().saturated == 2 / 8
+    assert Meter().finish().saturated == 0.0
+    assert Meter().finish().max_error == 0.0
+    assert Meter().finish().cosine == 1.0

@@ -14,11 +14,15 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
 from glowmcu.limits import memory_limit
+from glowmcu.ops.activation import Abs
+from glowmcu.ops.elementwise import Add
 from glowmcu.quant import data_sets
+from glowmcu.quant.data_sets import as_array, described, samples_in
 from glowmcu.quant.images import Preprocessing, read_image
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.samples import Samples, samples_of
-from tests.quant.networks import convolutions, draw, perceptron
+from tests.ir.graphs import GraphBuilder
+from tests.quant.networks import convolutions, draw, perceptron, real
 from tests.quant.test_samples import two_inputs
 
 BATCH = draw(0, 5, 24)
@@ -245,6 +249,106 @@ def test_what_is_not_clear_is_refused_with_what_there_is(data: Any, text: str) -
     assert text in str(caught.value)
 
 
+def test_rows_of_plain_numbers_are_of_one_input_only() -> None:
+    graph = GraphBuilder()
+    one, two = (graph.input(real(1, 2), name) for name in ("one", "two"))
+    both = graph.finish(graph.add(Add(), one, two))
+    single = GraphBuilder()
+    alone = single.finish(single.add(Abs(), single.input(real(1, 2))))
+    rows = [[1.0, 2.0], [3.0, 4.0]]
+    assert [len(each) for each in samples_in(alone, rows)] == [1, 1]
+    assert list(samples_in(both, rows)) == [rows]
+    arrays = [np.array(row, np.float32) for row in rows]
+    assert [len(each) for each in samples_in(both, arrays)] == [2]
+
+
+def test_what_stands_behind_a_sample_is_left_out_even_if_it_looks_like_one() -> None:
+    """As what an autoencoder is to give."""
+    x, target = np.zeros(24, np.float32), np.ones(24, np.float32)
+    for item in ((x, target), [x, target]):
+        ((found,),) = samples_in(perceptron(), item)
+        assert found is x
+    assert list(samples_in(perceptron(), [])) == [[]]
+
+
+class WithoutLength:
+    """Gives items by number, and nobody knows how many."""
+
+    def __getitem__(self, index: int) -> Array:
+        if index == 5:
+            raise IndexError
+        return BATCH[index : index + 1]
+
+
+@pytest.mark.parametrize("way", ["__array__", "__array_interface__"])
+def test_what_says_of_itself_that_it_is_an_array_is_one(way: str) -> None:
+    """By either of NumPy's protocols."""
+    given: Any = type("Given", (), {})
+    numbers = BATCH.copy()
+    if way == "__array__":
+        given.__array__ = lambda *_, **__: numbers
+    else:
+        given.__array_interface__ = property(lambda _: numbers.__array_interface__)
+    found = as_array(given())
+    assert isinstance(found, np.ndarray)
+    assert np.array_equal(found, BATCH)
+    thing = object()
+    assert as_array(thing) is thing
+
+
+def test_a_data_set_without_a_length_is_read_to_its_end() -> None:
+    found = samples_of(perceptron(), WithoutLength())  # type: ignore[arg-type]
+    assert found.count == 5
+    assert np.array_equal(arrays_of(found), BATCH)
+
+
+def test_a_data_set_of_tensorflow_that_ends_is_read() -> None:
+    class Finite:
+        def __iter__(self) -> Iterator[Array]:
+            return iter(BATCH[:, np.newaxis])
+
+        def cardinality(self) -> int:
+            return 5
+
+    assert samples_of(perceptron(), Finite()).count == 5
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {f"x{i}": 0.5 for i in range(23)}, {f"x{i}": 0.5 for i in range(25)},
+        {f"x{i}": "a" if i == 7 else 0.5 for i in range(24)},
+    ],
+    ids=["too few", "too many", "a word"],
+)  # fmt: skip
+def test_columns_that_are_not_as_many_numbers_are_no_sample(row: dict[str, object]) -> None:
+    good = {f"x{i}": float(i) for i in range(24)} | {"label": 3}
+    (sample,) = samples_of(perceptron(), [good])
+    assert sample[0].tolist() == [list(range(24))]
+    with pytest.raises(GlowmcuError) as caught:
+        list(samples_of(perceptron(), [row]))
+    assert caught.value.code == "GM304"
+
+
+def test_an_item_of_nothing_is_called_so() -> None:
+    assert (described({}), described([])) == ("nothing", "nothing")
+    assert described([x := np.zeros((2, 3), np.float32), 5]) == f"{x.shape} float32, int"
+    assert described({"a": "text"}) == "'a' str"
+
+
+def test_a_number_alone_is_no_batch_of_vectors() -> None:
+    graph = GraphBuilder()
+    vector = graph.finish(graph.add(Abs(), graph.input(real(1))))
+    with pytest.raises(GlowmcuError) as caught:
+        samples_of(vector, np.array(3.0, np.float32))
+    assert caught.value.code == "GM304"
+    assert samples_of(vector, np.ones(3, np.float32)).count == 3
+    point = GraphBuilder()
+    number = point.finish(point.add(Abs(), point.input(real())))
+    assert samples_of(number, np.array(3.0, np.float32)).count == 1
+    assert samples_of(number, np.ones(3, np.float32)).count == 3
+
+
 def notes_of(data: Mapping[str, Array] | Array | list[Any], graph: Graph) -> str:
     return " ".join(samples_of(graph, data, "file.npz").notes)
 
@@ -253,6 +357,9 @@ def test_a_name_that_was_guessed_is_told() -> None:
     assert "'x_train' is the samples" in notes_of({"x_train": BATCH, "y": LABELS}, perceptron())
     assert notes_of({"inputs": BATCH, "labels": LABELS}, perceptron()) == ""
     assert notes_of({"anything": BATCH}, perceptron()) == ""
+    labels_first = {"y": LABELS, "x_train": BATCH}
+    assert "'x_train' is the samples" in notes_of(labels_first, perceptron())
+    assert [len(each) for each in samples_of(perceptron(), labels_first)] == [1] * len(BATCH)
 
 
 def test_pixels_for_a_float_input_are_asked_about() -> None:
@@ -277,3 +384,11 @@ def test_a_camera_that_was_turned_is_turned_back(tmp_path: Path) -> None:
         read_image(tmp_path / name, settings) for name in ("upright.png", "turned.png")
     )
     assert np.array_equal(first, second)
+
+
+def test_items_take_their_arrays_and_a_word_for_all_else() -> None:
+    number, array = 5, np.zeros(3, np.float32)
+    assert data_sets._size_bytes(number) == data_sets._size_bytes(np.int8(1)) == 8
+    assert data_sets._size_bytes(array) == 12
+    assert data_sets._size_bytes((array, [number, "text"])) == 8 + 12 + (8 + 8 + 8)
+    assert data_sets._size_bytes({"x": array, "y": number}) == 12 + 8

@@ -11,8 +11,9 @@ from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
+from glowmcu.ops.real import FLOAT_MAX
 from glowmcu.ops.shape import Reshape
-from glowmcu.quant.equalization import equalize, scaled_values
+from glowmcu.quant.equalization import _is_homogeneous, equalize, scaled_values
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import ChannelProfile, Profile
 from glowmcu.quant.profiling import profile_graph
@@ -44,6 +45,31 @@ def uneven(second: str) -> Graph:
     outputs = shape[3] if second == "depthwise" else shape[0]
     w = graph.constant(weights.astype(np.float32), name="w2")
     return graph.finish(graph.add(op, x, w, graph.constant(draw(3, outputs), name="b2"), name="y"))
+
+
+@pytest.mark.parametrize(
+    ("clamp", "homogeneous"),
+    [
+        (None, True), ((0.0, FLOAT_MAX), True), ((-FLOAT_MAX, FLOAT_MAX), True),
+        ((0.0, 6.0), False), ((-1.0, FLOAT_MAX), False), ((1.0, FLOAT_MAX), False),
+        ((-FLOAT_MAX, 0.0), False),
+    ],
+)  # fmt: skip
+def test_an_activation_does_not_mind_a_factor_where_it_ends_at_nothing_or_zero(
+    clamp: tuple[float, float] | None, homogeneous: bool
+) -> None:
+    node = uneven("1x1").nodes[-1]
+    assert _is_homogeneous(replace(node, op=Conv2D(clamp=clamp))) == homogeneous
+
+
+def test_a_tensor_that_an_output_shows_is_left_as_it_is() -> None:
+    graph = uneven("1x1")
+    profile = profile_graph(graph, random_samples(graph, 16))
+    assert scaled_values(profile, equalize(graph, profile)[1])
+    first = next(node for node in graph.nodes if node.name == "between")
+    shown = graph.replace(outputs=(*graph.outputs, first.output))
+    profile = profile_graph(shown, random_samples(shown, 16))
+    assert not scaled_values(profile, equalize(shown, profile)[1])
 
 
 @pytest.mark.parametrize("second", ["depthwise", "grouped", "1x1"])

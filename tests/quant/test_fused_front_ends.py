@@ -76,6 +76,10 @@ FUSED: dict[str, tuple[Make, tuple[int, int, int], list[str]]] = {
         lambda b: b(Reshape((1, BINS, FRAMES)), b(Transpose((1, 0)), b.bins)),
         (3, 0, 5), ["transpose"],
     ),
+    "as many bins as frames, turned, of one recording": (
+        lambda b: b(Reshape((1, 3, 3)), b(Transpose((1, 0)), b.cut(b.bins, (0, 1), (3, 3)))),
+        (3, 1, 3), ["transpose"],
+    ),
     "some bins": (lambda b: b.cut(b.bins, (0, 1), (3, 3)), (3, 1, 3), ["reshape"]),
     "the last bin": (lambda b: b.cut(b.bins, (0, 4), (3, 1)), (3, 4, 1), ["reshape"]),
     "the first frames": (lambda b: b.cut(b.bins, (0, 0), (2, 5)), (2, 0, 5), ["reshape"]),

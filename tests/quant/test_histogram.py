@@ -58,3 +58,12 @@ def test_at_least_half_of_the_bins_lie_within_the_range(low: float) -> None:
     for high in np.linspace(1.0, 4.0, 57):
         found = histogram(np.array([low, high], np.float32))
         assert BIN_COUNT // 2 <= len(found.counts) <= BIN_COUNT
+
+
+@pytest.mark.parametrize("value", [1.0, -1.0, 1.5, 2.0, 3e20])
+def test_a_constant_is_told_apart_by_a_millionth_of_it(value: float) -> None:
+    """As many bins as there may be would span 2^-20 of it, up to twice that."""
+    found = histogram(np.full(3, value, np.float32))
+    spread = abs(value) * 2.0**-20
+    assert spread / 2 < found.width * BIN_COUNT * 2 <= spread * 2
+    assert found.first == np.floor(float(np.float32(value)) / found.width)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,11 @@ import pytest
 
 from glowmcu import limits
 from glowmcu.errors import GlowmcuError
+from glowmcu.quant import images
 from glowmcu.quant.images import Preprocessing, read_image, read_preprocessing
+from glowmcu.quant.sample_files import read_samples
+from glowmcu.quant.sample_source import SampleSource
+from tests.quant.networks import convolutions
 
 GOOD: dict[str, Any] = {"size": [2, 3], "mean": 1.0, "scale": 2.0}
 
@@ -135,13 +140,53 @@ def test_pixels_of_16_bits_are_those_of_8_and_not_white(tmp_path: Path) -> None:
     assert np.array_equal(colored, np.repeat(got, 3, axis=3))
 
 
-@pytest.mark.parametrize("pixels", [np.zeros((2, 3), np.float32), np.full((2, 3), 65536, np.int32)])
+@pytest.mark.parametrize(
+    "pixels",
+    [
+        np.zeros((2, 3), np.float32),
+        np.full((2, 3), 65536, np.int32),
+        np.array([[0, 0, -1], [0, 0, 9]], np.int32),
+        np.array([[0, 0, 0], [0, 0, 65536]], np.int32),
+    ],
+)
 def test_pixels_of_32_bits_have_no_range(pixels: Any, tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image", reason="pip install glowmcu[images]")
     image.fromarray(pixels).save(tmp_path / "x.tiff")
     with pytest.raises(GlowmcuError, match="pixels of 32 bits") as caught:
         read_image(tmp_path / "x.tiff", Preprocessing((2, 3), (0.0,), (1.0,)))
     assert caught.value.code == "GM307"
+
+
+def test_an_image_that_is_not_there_is_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(GlowmcuError, match="no such file or folder") as caught:
+        read_samples(convolutions(), tmp_path / "x.png", Preprocessing((9, 7), (0.0,), (1.0,)))
+    assert caught.value.code == "GM307"
+
+
+def test_numbers_are_taken_as_they_are_whatever_the_preprocessing_is() -> None:
+    how = Preprocessing((9, 7), (0.0,), (1.0,))
+    pixels = np.zeros((2, 9, 7, 3), np.float32)
+    for data in (pixels, {"image": pixels}):
+        assert SampleSource(data, how)._in_memory() is data
+    assert SampleSource([pixels], None)._in_memory() == [pixels]
+    assert SampleSource([pixels], how)._in_memory() != [pixels]
+
+
+def test_an_error_without_words_is_told_by_its_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words, told in (("", "ZeroDivisionError"), ("one\n  two", "one two")):
+        monkeypatch.setattr(images, "_pixels", raising(ZeroDivisionError(words)))
+        with pytest.raises(GlowmcuError, match=f"cannot read the image: {told}\n") as caught:
+            read_image(tmp_path / "x.png", Preprocessing((2, 3), (0.0,), (1.0,)))
+        assert caught.value.code == "GM307"
+
+
+def raising(error: Exception) -> Callable[..., None]:
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
 
 
 def test_an_image_larger_than_the_memory_that_is_allowed_is_refused(tmp_path: Path) -> None:

@@ -133,6 +133,16 @@ def test_layers_that_cannot_have_four_bits_are_not_borne(judge: Judge) -> None:
     assert search.loss(nobody) is None
 
 
+def test_few_samples_are_judged_as_a_whole(judge: Judge) -> None:
+    graph = judge.graph
+    samples = samples_of(graph, np.random.default_rng(5).uniform(-1, 1, (4, 24)).astype("f4"))
+    few = judge_of(graph, samples, profile_graph(graph, samples), is_own=True)
+    needs = Needs(Demands(20.0, 0.0), lambda _: 0.0)
+    assert [part.judge for part in _Search(few, PLAIN, needs)._parts] == [few]
+    assert len(_Search(judge, PLAIN, needs)._parts) == 3
+    assert _Search(few, PLAIN, needs).loss([_Layer("rough", "fully_connected", 512)]) is not None
+
+
 @pytest.mark.parametrize(
     ("loss", "weights", "harm"), [(1.0, 7, 0.0), (3.0, 4, 2.0), (0.5, 3, -0.25), (1.5, 1, 1.25)]
 )

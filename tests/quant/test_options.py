@@ -59,6 +59,7 @@ def test_options_travel_with_the_profile(tmp_path: Path) -> None:
         ({"percentile": 40}, "percentile must be a number above 50, at most 100, got 40"),
         ({"percentile": True}, "percentile must be a number above 50, at most 100, got True"),
         ({"keep_float": "softmax"}, "keep_float must be a list of names, got 'softmax'"),
+        ({"int16": ["all", 1]}, "int16 must be a list of names, got ['all', 1]"),
         ({"four_bit_weights": 4}, "four_bit_weights must be a list of names, got 4"),
         ({"equalization": 1}, "equalization must be true or false, got 1"),
     ],

@@ -154,6 +154,8 @@ def test_a_missing_profile_is_refused(tmp_path: Path) -> None:
 
 def test_the_profile_of_another_model_is_refused(profile: Profile) -> None:
     check_profile(profile, convolutions(), "a" * 64)
+    check_profile(profile, convolutions(), "")
+    check_profile(replace(profile, model_sha256=""), convolutions(), "b" * 64)
     with pytest.raises(GlowmcuError) as caught:
         check_profile(profile, convolutions(), "b" * 64)
     assert code_of(caught) == "GM301"

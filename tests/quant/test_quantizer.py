@@ -9,19 +9,25 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
-from glowmcu.ir.types import ElementType
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.ops.activation import Relu
+from glowmcu.ops.cast import Cast
 from glowmcu.ops.convolution import Conv2D
-from glowmcu.ops.elementwise import Minimum
+from glowmcu.ops.elementwise import Add, Minimum
 from glowmcu.ops.joining import Concatenation
+from glowmcu.ops.matmul import FullyConnected
+from glowmcu.ops.normalization import Softmax
 from glowmcu.ops.padding import Pad
 from glowmcu.ops.shape import Reshape
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.quantizer import quantize, quantize_graph
 from glowmcu.quant.ranges import Calibration, Method
+from glowmcu.quant.samples import samples_of
 from glowmcu.quant.schemas import Schema
 from tests.ir.graphs import GraphBuilder
 from tests.quant.networks import (
+    RELU,
     convolutions,
     draw,
     perceptron,
@@ -201,6 +207,50 @@ def test_a_profile_without_histograms_gives_its_ranges() -> None:
     assert [v.type for n in int8.nodes for v in n.outputs] == [
         v.type for n in minmax.nodes for v in n.outputs
     ]
+
+
+def test_a_layer_of_a_constant_has_no_mean_to_correct() -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 3), "x")
+    rows, w, b = (graph.constant(draw(seed, *shape)) for seed, shape in
+                  ((1, (1, 4)), (2, (3, 4)), (3, (3,))))  # fmt: skip
+    layer = graph.add(FullyConnected(), rows, w, b, name="of a constant")
+    built = graph.finish(graph.add(Add(), layer, x, name="sum"))
+    made = quantize_graph(built, profile_graph(built, random_samples(built, 8)))
+    assert [node.op.name for node in made.nodes if node.inputs] == ["fully_connected", "add"]
+
+
+@pytest.mark.parametrize("interface", list(Interface))
+def test_an_input_of_integers_stays_what_it_is(interface: Interface) -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 4), "x")
+    chosen = graph.input(TensorType((1, 4), ElementType.I32), "chosen")
+    number = graph.add(Cast(), chosen, like=real(1), name="number")
+    built = graph.finish(graph.add(Add(), number, x, name="sum"))
+    samples = samples_of(built, {"x": draw(1, 8, 4), "chosen": np.ones((8, 4), np.int32)})
+    made = quantize_graph(
+        built, profile_graph(built, samples), QuantizationOptions(interface=interface)
+    )
+    assert [value.name for value in made.inputs] == ["x", "chosen"]
+    assert made.inputs[1].type == chosen.type
+
+
+def test_an_output_that_a_float_layer_reads_has_a_name_of_its_own_there() -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 4), "x")
+    y = graph.add(Relu(RELU), x, name="y")
+    w, b = graph.constant(draw(1, 4, 4), name="w"), graph.constant(draw(2, 4), name="b")
+    inside = graph.add(FullyConnected(), x, w, b, name="inside")
+    z = graph.add(Softmax(), graph.add(Add(), y, inside, name="both"), name="z")
+    built = graph.finish(y, z)
+    profile = profile_graph(built, random_samples(built, 8))
+    for interface in Interface:
+        options = QuantizationOptions(keep_float=("z", "both"), interface=interface)
+        made = quantize_graph(built, profile, options)
+        names = [value.name for node in made.nodes for value in node.outputs]
+        assert len(set(names)) == len(names)
+        assert [value.name for value in made.outputs] == ["y", "z"]
+        assert "inside/real" in names
 
 
 def test_a_constant_that_is_not_finite_keeps_its_node_float() -> None:

@@ -14,8 +14,10 @@ import pytest
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.matmul import FullyConnected
-from glowmcu.quant.recordings import read_sound
+from glowmcu.ops.shape import Reshape
+from glowmcu.quant.recordings import _with_points, read_sound
 from glowmcu.quant.sample_files import read_samples
 from glowmcu.quant.sample_source import SampleSource
 from tests.ir.graphs import GraphBuilder
@@ -110,6 +112,13 @@ def test_a_table_that_fits_no_input_is_refused(
     assert (caught.value.code, words in str(caught.value)) == (code, True), caught.value
 
 
+def stored_sound_network(length: int = 4) -> Graph:
+    graph = GraphBuilder()
+    sound = TensorType((1, length), ElementType.I16, Quantization((2.0**-15,), (0,)))
+    x = graph.input(sound, "sound")
+    return graph.finish(graph.add(Reshape((length,)), x, like=sound, name="kept"))
+
+
 def sound_network(length: int = 8) -> Graph:
     graph = GraphBuilder()
     x = graph.input(real(1, length), "sound")
@@ -131,6 +140,22 @@ def test_a_table_of_a_spreadsheet_in_utf_16_is_read(tmp_path: Path) -> None:
     assert np.array_equal(arrays_of(read_samples(perceptron(), tmp_path / "data.csv")), BATCH)
 
 
+@pytest.mark.parametrize(
+    ("cells", "separator", "points"),
+    [
+        (["1,5", "2"], ";", True), (["1,5", "2"], ",", False), (["1,000.5", "2"], ";", False),
+        (["1,5", "2.5"], "\t", False), (["15", "2"], ";", False),
+    ],
+)  # fmt: skip
+def test_commas_are_points_where_nothing_else_is(
+    cells: list[str], separator: str, points: bool
+) -> None:
+    lines = [(1, ["a,b", "c"]), (2, cells)]
+    changed, notes = _with_points(lines, separator)
+    assert len(notes) == points
+    assert changed[1][1] == ([cell.replace(",", ".") for cell in cells] if points else cells)
+
+
 def test_suffixes_may_be_in_capitals(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", BATCH)
     (tmp_path / "x.npy").rename(tmp_path / "X.NPY")
@@ -150,6 +175,14 @@ def test_sound_is_cut_into_samples_between_minus_one_and_one(tmp_path: Path) -> 
     record(tmp_path / "yes" / "b.wav", numbers[::-1])
     both = SampleSource(tmp_path).read(sound_network())
     assert both.count == 4, "clips lie in folders by class"
+
+
+def test_integers_take_sound_as_it_is_stored(tmp_path: Path) -> None:
+    numbers = np.array([-32768, -32767, -1, 0, 1, 255, 32766, 32767], np.int16)
+    record(tmp_path / "a.wav", numbers)
+    got = arrays_of(read_samples(stored_sound_network(), tmp_path / "a.wav"))
+    assert got.dtype == np.int16
+    assert got.reshape(-1).tolist() == numbers.tolist()
 
 
 def test_several_channels_are_averaged_and_a_note_says_so(tmp_path: Path) -> None:

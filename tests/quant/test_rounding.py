@@ -159,3 +159,20 @@ def test_means_come_from_the_samples_where_rounding_looks_at_them(adaptive: bool
     assert first is not None
     assert second is not None
     assert np.array_equal(first, second) == adaptive
+
+
+@pytest.mark.parametrize("name", list(LAYERS))
+def test_moments_are_those_of_all_rows(name: str) -> None:
+    """Of a group of channels each: their mean, and that of their products."""
+    graph = LAYERS[name]
+    node, _ = only_layer(graph)
+    samples = correlated(graph, 5)
+    rows = np.concatenate([rows_of(node, sample[0], 10_000) for sample in samples], axis=1)
+    rows = rows.astype(np.float64)
+    found = layer_moments(graph, [node], samples)[node]
+    assert found.count == rows.shape[1]
+    products = np.einsum("gni,gnj->gij", rows, rows) / rows.shape[1]
+    np.testing.assert_allclose(found.mean, rows.mean(axis=1), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found.outer, products, rtol=1e-4, atol=1e-4)
+    covariance = [np.cov(group.T, bias=True) for group in rows]
+    np.testing.assert_allclose(found.covariance, covariance, rtol=1e-3, atol=1e-3)

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from glowmcu.errors import GlowmcuError
-from glowmcu.ir.graph import Graph
+from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.shape import Reshape
 from glowmcu.quant.images import Preprocessing, read_preprocessing
 from glowmcu.quant.sample_files import read_samples
-from glowmcu.quant.samples import samples_of
+from glowmcu.quant.samples import _integer_array, samples_of
 from tests.ir.graphs import GraphBuilder
 from tests.quant.networks import convolutions, draw, perceptron, real
 
@@ -61,6 +61,11 @@ def integers(element: ElementType) -> Graph:
     graph = GraphBuilder()
     x = graph.input(TensorType((1, 2), element), "x")
     return graph.finish(graph.add(Reshape((2,)), x))
+
+
+def test_no_integers_are_of_any_type() -> None:
+    value = Value(TensorType((0,), ElementType.I8), "x")
+    assert _integer_array(np.zeros(0, np.int64), value, "").dtype == np.int8
 
 
 @pytest.mark.parametrize(

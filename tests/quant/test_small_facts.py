@@ -10,10 +10,15 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.activation import Relu
+from glowmcu.ops.cast import Cast
 from glowmcu.ops.comparison import Select
-from glowmcu.ops.elementwise import Add, Sub
+from glowmcu.ops.elementwise import Add, Mul, Sub
 from glowmcu.ops.normalization import Softmax
+from glowmcu.ops.scan import CumSum
+from glowmcu.ops.shape import Reshape
+from glowmcu.quant.mask_values import possible_values
 from glowmcu.quant.masked_ranges import masked_ranges
 from glowmcu.quant.profile import ChannelProfile, TensorProfile, resized
 from glowmcu.quant.profiling import profile_graph
@@ -165,6 +170,17 @@ def test_what_another_node_reads_too_keeps_its_range(read_by: str) -> None:
 
 @pytest.mark.parametrize("how", ["add", "select"])
 @pytest.mark.parametrize("mask", [FORBIDS, None])
+def test_a_mask_that_another_node_reads_keeps_its_range(how: str, mask: Any) -> None:
+    graph = masked(how, mask)
+    (value,) = (v for node in graph.nodes for v in node.inputs if v.name == "mask")
+    measured = {**MEASURED, "masked": (-1e9, 5.0)}
+    other = Node(Relu((0.0, 6.0)), (value,), (replace(value, name="other"),), "other")
+    changed = graph.replace((*graph.nodes, other), (*graph.outputs, other.output))
+    assert masked_ranges(changed, lambda value: measured[value.name]) == {}
+
+
+@pytest.mark.parametrize("how", ["add", "select"])
+@pytest.mark.parametrize("mask", [FORBIDS, None])
 def test_a_mask_that_an_output_shows_keeps_its_range(how: str, mask: Any) -> None:
     graph = masked(how, mask)
     (value,) = (v for node in graph.nodes for v in node.inputs if v.name == "mask")
@@ -172,6 +188,47 @@ def test_a_mask_that_an_output_shows_keeps_its_range(how: str, mask: Any) -> Non
     assert masked_ranges(graph, lambda value: measured[value.name]) != {}
     shown = graph.replace(outputs=(*graph.outputs, value))
     assert masked_ranges(shown, lambda value: measured[value.name]) == {}
+
+
+def test_what_two_masks_are_made_of_reaches_as_far_as_either() -> None:
+    """Scores of another range each; what is not real is not among what masks are made of."""
+    graph = GraphBuilder()
+    one, two = (graph.input(real(1, 4), name) for name in ("one", "two"))
+    kept = graph.input(TensorType((1, 4), ElementType.I32), "kept")
+    number = graph.add(Cast(), kept, like=real(1), name="number")
+    less = graph.add(Sub(), number, graph.constant(np.float32([[1.0]]), name="all"), name="less")
+    never = graph.add(Mul(), less, graph.constant(np.float32([[1e4]]), name="far"), name="never")
+    outputs = []
+    for scores in (one, two):
+        mask = graph.add(Reshape((1, 4)), never, name=f"mask of {scores.name}")
+        x = graph.add(Add(), scores, mask, name=f"{scores.name} masked")
+        outputs.append(graph.add(Softmax(), x))
+    built = graph.finish(*outputs)
+    measured = {"one": (-3.0, 5.0), "two": (-1.0, 90.0), "number": (0.0, 1.0)}
+    never_range = (-1e4, 0.0)
+    got = masked_ranges(built, lambda value: measured.get(value.name, never_range))
+    spans = {value.name: span for value, span in got.items()}
+    assert spans["mask of one"] == (-16.0, 0.0)
+    assert spans["mask of two"] == (-99.0, 0.0)
+    assert spans["never"] == (-99.0, 0.0)
+    names = {"number", "less", "never", "all", "far"}
+    made_of = possible_values(built, never, lambda value: measured.get(value.name, never_range))
+    assert {value.name for value in made_of} == names
+    assert next(iter(made_of)) is never
+    masked = {"one masked", "two masked", "mask of one", "mask of two"}
+    assert spans.keys() == names | masked
+
+
+def test_an_operator_without_a_rule_ends_the_way_to_the_scores() -> None:
+    """And so does one whose results have a range of their own."""
+    for op, ends in ((CumSum(1), True), (Relu((0.0, 6.0)), True), (Reshape((1, 4)), False)):
+        graph = GraphBuilder()
+        scores = graph.input(real(1, 4), "scores")
+        mask = graph.constant(np.array([FORBIDS], np.float32), name="mask")
+        x = graph.add(op, graph.add(Add(), scores, mask, name="masked"))
+        built = graph.finish(graph.add(Softmax(), x))
+        assert (masked_ranges(built, lambda value: (-3.0, 5.0)) == {}) == ends
+    assert CumSum(1).quantization_rule(built.nodes[-1].signature) is None
 
 
 def test_samples_of_two_inputs_are_of_one_number() -> None:

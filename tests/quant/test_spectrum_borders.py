@@ -10,6 +10,7 @@ from glowmcu.ops.division import Div, Pow
 from glowmcu.ops.elementwise import Add, Maximum, Mul, SquaredDifference, Sub
 from glowmcu.ops.gather import Gather
 from glowmcu.ops.joining import Concatenation
+from glowmcu.ops.matmul import BatchMatMul
 from glowmcu.ops.padding import Pad
 from glowmcu.ops.real_functions import Sqrt, Square
 from glowmcu.ops.reduction import Sum
@@ -104,7 +105,9 @@ ENDS: dict[str, Make] = {
     "plus, with an axis more": lambda b: b(Add(), b.bins(), np.full((1, 1, 1), 0.5, "f4")),
     "magnitudes plus themselves": lambda b: twice(b, Add(), roots(b)),
     "the greater of bins and magnitudes": lambda b: b(Maximum(), b.bins(), roots(b)),
-    "bins to several powers": lambda b: b(Pow(), b.bins(), np.full(BINS, 0.5, "f4")),
+    "bins to several powers": lambda b: b(
+        Pow(), b.bins(), np.array([0.5, 0.5, 1, 0.5, 0.5], "f4")
+    ),
     "divided by nothing": lambda b: b(Div(), b.bins(), NOTHING),
     "two banks without biases": lambda b: fully(
         b, fully(b, b.bins(), BANK, NO_BIAS), BANK[:, :4], NO_BIAS
@@ -115,6 +118,7 @@ ENDS: dict[str, Make] = {
     "a bank with a bin as a bias": lambda b: fully(
         b, b.bins(), BANK, b(Reshape((4,)), b(Slice((0, 0), (1, 4), (1, 1)), b.bins()))
     ),
+    "bins times bins": lambda b: b(BatchMatMul(adj_y=True), b.bins(), b.bins()),
     "a bank with infinity": lambda b: fully(
         b, b.bins(), np.where(np.eye(4, BINS) > 0, np.inf, BANK).astype("f4")
     ),

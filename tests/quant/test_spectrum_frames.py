@@ -106,6 +106,37 @@ def test_frames_are_not_seen_through_what_computes() -> None:
     assert building.found(building.times(building.graph.add(Abs(), rows))) is None
 
 
+def test_frames_of_which_some_are_computed_are_none() -> None:
+    """Absolute values of places would be the same places."""
+    for computed in (False, True):
+        building = Building()
+        x = building.signal
+        y = building.graph.add(Abs(), x) if computed else x
+        parts = building.gathered(x, places(0, 4, 2)), building.gathered(y, places(8, 4, 1))
+        joined = building.graph.add(Concatenation(1), *parts, like=real(1))
+        assert (building.found(building.times(joined)) is None) == computed
+
+
+def test_constants_alone_are_no_signal() -> None:
+    building = Building()
+    numbers = building.constant(np.arange(SAMPLES, dtype=np.float32)[np.newaxis])
+    rows = building.constant(places(0, 4, 3))
+    gathered = building.graph.add(Gather(1), numbers, rows, like=real(1))
+    for framed in (gathered, building.times(gathered)):
+        assert building.found(framed) is None
+
+
+def test_frames_end_with_their_signal_whatever_is_put_behind_it() -> None:
+    """A number that looks like the place of one more sample is none."""
+    building = Building(1, 4)
+    padded = building.graph.add(Pad(((0, 0), (0, 1)), 5.0), building.signal)
+    framed = building.times(building.gathered(padded, places(0, 1, 2)))
+    found = building.found(framed)
+    assert found is not None
+    assert found.signal is padded
+    assert found.count == 2
+
+
 #: Places of which no frames follow each other at equal steps.
 IRREGULAR = {
     "the same frame again": places(3, 0, 3),

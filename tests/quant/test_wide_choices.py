@@ -70,6 +70,13 @@ def test_what_is_joined_to_a_normalization_is_int16_and_layers_are_not() -> None
     assert wide(graph, ("all",), "relu") == [name for name in everything if name != "relu"]
 
 
+def test_what_stays_float_is_not_int16() -> None:
+    graph = block()
+    rules = choose_int8_nodes(graph, ("scaled", "middle"), (), True)
+    found = choose_wide_nodes(graph, rules, (), {})
+    assert [node.name for node in graph.nodes if node in found] == ["sum", "normal", "moved"]
+
+
 def test_without_a_normalization_sums_are_int8() -> None:
     b = Building()
     x = b.input(real(1, 4), "x")

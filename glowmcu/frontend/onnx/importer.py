@@ -132,18 +132,17 @@ class Import:
         found = self.bound(name)
         if isinstance(found, Value):
             return found
-        if name not in self._values:
-            if found is not None:
-                raise Unsupported(
-                    "GM105", f"{name!r} is a sequence; sequences cannot be outputs or operands",
-                    "take its tensors by SequenceAt or ConcatFromSequence",
-                )  # fmt: skip
-            if name not in self.model.initializers:
-                if self.outer is not None:
-                    return self._crossed(self.outer.named_value(name))
-                raise Unsupported("GM105", f"tensor {name!r} is read before it is computed")
-            self._values[name] = self._initializer(name)
-        return self._values[name]
+        if found is not None:
+            raise Unsupported(
+                "GM105", f"{name!r} is a sequence; sequences cannot be outputs or operands",
+                "take its tensors by SequenceAt or ConcatFromSequence",
+            )  # fmt: skip
+        if name not in self.model.initializers:
+            if self.outer is not None:
+                return self._crossed(self.outer.named_value(name))
+            raise Unsupported("GM105", f"tensor {name!r} is read before it is computed")
+        self._values[name] = value = self._initializer(name)
+        return value
 
     def _initializer(self, name: str) -> Value:
         """A constant of the file, which is there once however often a graph is written out."""

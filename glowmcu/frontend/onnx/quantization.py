@@ -108,13 +108,13 @@ def _around_zero(data: Array, quantization: Quantization) -> tuple[Array, Quanti
     values in a form that layers take for weights.
     """
     points = np.array(quantization.zero_points, np.int64)
-    if data.dtype != np.int8 or not points.any() or data.min(initial=0) < 0:
+    if data.dtype != np.int8 or not points.any() or (data < 0).any():
         return data, quantization
     shape = [1] * data.ndim
     if quantization.axis is not None:
         shape[quantization.axis] = -1
     moved = data.astype(np.int64) - points.reshape(shape)
-    if np.abs(moved).max(initial=0) > _UINT4_MAX:
+    if (np.abs(moved) > _UINT4_MAX).any():
         return data, quantization
     zeros = (0,) * len(points)
     return moved.astype(np.int8), replace(quantization, zero_points=zeros)

@@ -133,10 +133,14 @@ def read_container(data: bytes, file_name: str) -> ModelRecord:
         return _Reader(data).read()
 
 
+#: Of what is made of a file's vectors, for the file and for each byte of it: vectors may overlap.
+_LEAST_BUDGET, _BYTES_A_BYTE = 4096, 8
+
+
 class _Reader:
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.budget = 8 * len(data) + 4096
+        self.budget = _LEAST_BUDGET + _BYTES_A_BYTE * len(data)
         self.dense_bytes = 0
 
     def spend(self, count: int, item_bytes: int = 4) -> int:

@@ -1,7 +1,8 @@
 """Tensor types as text: `tensor<1x49x10x1x!quant.uniform<i8:f32, 0.58:83>>`, per channel
 `!quant.uniform<i8:f32:0, {0.5:0, 0.25:0}>`; `memref<1x49x10x1xi8>` for buffers.
 
-Scales are printed by the shortest text that gives the same float32 back.
+Scales are printed by the shortest text that gives the same float32 back; where one of a type is no
+float32, as where a file has multipliers in place of scales, `i8:f64` and texts that give doubles.
 """
 
 from __future__ import annotations
@@ -57,18 +58,24 @@ def print_scale(scale: float) -> str:
     return print_float(float(str(narrow)))
 
 
+def _is_single(quantization: Quantization) -> bool:
+    with np.errstate(over="ignore"):
+        return all(float(np.float32(scale)) == scale for scale in quantization.scales)
+
+
 def _print_element(type_: TensorType) -> str:
     quantization = type_.quantization
     if quantization is None:
         return type_.element.value
     storage = _STORAGE_NAMES.get(type_.element, type_.element.value)
+    expressed, text = ("f32", print_scale) if _is_single(quantization) else ("f64", print_float)
     pairs = ", ".join(
-        f"{print_scale(scale)}:{point}"
+        f"{text(scale)}:{point}"
         for scale, point in zip(quantization.scales, quantization.zero_points, strict=True)
     )
     if quantization.axis is None:
-        return f"!quant.uniform<{storage}:f32, {pairs}>"
-    return f"!quant.uniform<{storage}:f32:{quantization.axis}, {{{pairs}}}>"
+        return f"!quant.uniform<{storage}:{expressed}, {pairs}>"
+    return f"!quant.uniform<{storage}:{expressed}:{quantization.axis}, {{{pairs}}}>"
 
 
 def at_type(scanner: Scanner) -> bool:
@@ -135,13 +142,16 @@ def _parse_quantized(scanner: Scanner, shape: Shape) -> TensorType:
     start = scanner.position
     scanner.expect("<")
     element = _parse_element(scanner, _STORAGE)
-    scanner.expect(":", "f32")
+    scanner.expect(":")
+    is_double = scanner.accept("f64")
+    if not is_double:
+        scanner.expect("f32")
     axis = parse_integer(scanner, "an axis") if scanner.accept(":") else None
     scanner.expect(",")
     if axis is None:
-        pairs = [_parse_pair(scanner, element)]
+        pairs = [_parse_pair(scanner, element, is_double)]
     else:
-        pairs = scanner.sequence("{", lambda: _parse_pair(scanner, element), "}")
+        pairs = scanner.sequence("{", lambda: _parse_pair(scanner, element, is_double), "}")
         if not 0 <= axis < len(shape) or shape[axis] != len(pairs):
             message = f"{len(pairs)} scales along axis {axis} of {shape}"
             raise scanner.fail("GM215", message, at=start)
@@ -150,15 +160,16 @@ def _parse_quantized(scanner: Scanner, shape: Shape) -> TensorType:
     return TensorType(shape, element, Quantization(scales, points, axis))
 
 
-def _parse_pair(scanner: Scanner, element: ElementType) -> tuple[float, int]:
+def _parse_pair(scanner: Scanner, element: ElementType, is_double: bool) -> tuple[float, int]:
     start = scanner.position
     number = scanner.try_match(_NUMBER)
     if number is None:
         raise scanner.fail("GM215", "expected a scale such as 0.58", at=start)
     with np.errstate(over="ignore"):
-        scale = float(np.float32(float(number[0])))
+        scale = float(number[0]) if is_double else float(np.float32(float(number[0])))
     if not 0.0 < scale < math.inf:
-        raise scanner.fail("GM215", f"scale {number[0]} is no positive float32", at=start)
+        name = "double" if is_double else "float32"
+        raise scanner.fail("GM215", f"scale {number[0]} is no positive {name}", at=start)
     point = parse_integer(scanner, "a zero point") if scanner.accept(":") else 0
     if element.is_float:
         raise scanner.fail("GM215", "only integers are quantized", at=start)

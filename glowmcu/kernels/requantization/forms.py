@@ -36,7 +36,12 @@ from glowmcu.ops.accumulator_range import (
     fully_connected_range,
 )
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
-from glowmcu.ops.fixed_point import Requantization, multiply_by_quantized_multiplier, wrap_int32
+from glowmcu.ops.fixed_point import (
+    Requantization,
+    multiply_by_quantized_multiplier,
+    rises,
+    wrap_int32,
+)
 from glowmcu.ops.matmul import FullyConnected
 
 
@@ -112,10 +117,9 @@ class RequantizationTask:
 
     @property
     def wraps(self) -> bool:
-        """Whether a left shift can exceed int32, so that outputs do not rise with accumulators."""
-        left = np.maximum(self.shifts, 0)
+        """Whether something can exceed int32, so that outputs do not rise with accumulators."""
         most = np.maximum(np.abs(self.low + self.bias), np.abs(self.high + self.bias))
-        return bool(((most << left) >= 2**31).any())
+        return not rises(most, self.multipliers, self.shifts, self.rounding).all()
 
     @cached_property
     def key(self) -> tuple[object, ...]:
@@ -209,7 +213,7 @@ def find_form(
     `preshifts` and `postshifts` are tried in order; None tries the largest few post shifts, which
     have the finest multipliers.
     """
-    key = (task.key, tuple(preshifts), postshifts and tuple(postshifts), tuple(kinds))
+    key = (task.key, tuple(preshifts), tuple(postshifts or ()), tuple(kinds))
     return remembered(_CACHE, key, lambda: _find_form(task, preshifts, postshifts, kinds))
 
 
@@ -253,15 +257,15 @@ def _first_line_form(
     """With the first of the post shifts that has lines.
 
     A line of one post shift is one of the next, with twice the multiplier: what has none at the
-    largest has none at all, which ends the search once the first one failed.
+    largest has none at all, which ends the search.
     """
     most = largest_postshift(task, preshift)
     order = [s for s in postshifts or range(most, most - 2, -1) if 0 < s <= most]
-    for number, postshift in enumerate(order):
+    for postshift in order:
         form = _line_form(task, kind, preshift, postshift)
         if form is not None:
             return form
-        if number == 0 and postshift < most and not _line_form(task, kind, preshift, most):
+        if postshift < most and not _line_form(task, kind, preshift, most):
             return None
     return None
 

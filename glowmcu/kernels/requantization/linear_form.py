@@ -12,6 +12,7 @@ for every pair, and an empty one means: no such form.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -116,9 +117,8 @@ def _search(
     slopes = _best_slopes(pairs, real)
     if slopes is None:
         return None
-    p, q = (round(float(slope) * unit) for slope in slopes)
-    for moved in neighbours(arithmetic.tries):
-        form = _form(pairs, p + moved[0], q + moved[1], arithmetic)
+    for p, q in integers_near(slopes * unit, arithmetic.tries):
+        form = _form(pairs, p, q, arithmetic)
         if form is not None:
             return form
     return None
@@ -131,10 +131,11 @@ def real_slopes(op: Add | Sub, signature: Signature) -> _Floats:
     return np.array([a.scale, sign * b.scale]) / signature.output.scale
 
 
-def neighbours(tries: int) -> list[tuple[int, int]]:
-    """Offsets of two integers, nearest first."""
-    steps = range(-tries, tries + 1)
-    return sorted(itertools.product(steps, steps), key=lambda step: step[0] ** 2 + step[1] ** 2)
+def integers_near(numbers: _Floats, tries: int) -> list[tuple[int, ...]]:
+    """Integers within `tries` of the rounded numbers, the nearest to these first."""
+    rounded = [round(number) for number in numbers.tolist()]
+    ranges = [range(number - tries, number + tries + 1) for number in rounded]
+    return sorted(itertools.product(*ranges), key=lambda found: math.dist(found, rounded))
 
 
 def tabulate(
@@ -207,17 +208,17 @@ def _bounds(pairs: Pairs, values: _Floats, chosen: npt.NDArray[np.bool_]) -> _Bo
 def _widest(below: _Bounds, above: _Bounds) -> tuple[_Floats, float]:
     """The move within `_LARGEST_MOVE` that leaves the widest interval, and its width."""
     grid = np.stack(np.meshgrid(_STEPS, _STEPS), axis=-1).reshape(-1, 2)
-    best, distance, width = np.zeros(2), _LARGEST_MOVE, 0.0
+    best, distance = np.zeros(2), _LARGEST_MOVE
     for _ in range(_ZOOMS):
         moves = np.vstack([best, np.clip(best + distance * grid, -_LARGEST_MOVE, _LARGEST_MOVE)])
         widths = above.at(moves).min(axis=1) - below.at(moves).max(axis=1)
-        best, width = moves[widths.argmax()], float(widths.max())
+        best = moves[widths.argmax()]
         distance /= 3.0
-    return best, width
+    return best, float(widths.max())
 
 
 def _form(pairs: Pairs, p: int, q: int, arithmetic: Arithmetic) -> LinearForm | None:
-    """The form with these slopes and the middle of what is left for c; checked on every pair."""
+    """The form with these slopes and the middle of what is left for c, None where there is none."""
     sums = pairs.accumulators(p, q, arithmetic.extra)
     shift, results = arithmetic.shift, pairs.results
     least = ((results << shift) - sums).max(where=results > LOWEST, initial=-INT32_END)
@@ -229,5 +230,5 @@ def _form(pairs: Pairs, p: int, q: int, arithmetic: Arithmetic) -> LinearForm | 
     partial = ((pairs.a * p) >> arithmetic.extra) + c
     if max(np.abs(values).max() for values in (sums + c, partial, p, q, c)) >= INT32_END:
         return None
-    equal = np.clip((sums + c) >> shift, LOWEST, HIGHEST) == results
-    return LinearForm(p, q, c) if bool(equal.all()) else None
+    assert np.array_equal(np.clip((sums + c) >> shift, LOWEST, HIGHEST), results)
+    return LinearForm(p, q, c)

@@ -133,13 +133,12 @@ def _layout(
     wanted, first, ends = stairs.outputs_above, stairs.firsts, task.ends
     used = (wanted > ends[:, :1]) & (wanted <= ends[:, 1:])
     is_constant = ends[:, 0] == ends[:, 1]
-    scale = np.where(is_constant, 0.0, task.multipliers * 2.0 ** (task.shifts - 31.0))
-    origin = np.where(is_constant, 0, _line_start(stairs))
+    scale = ~is_constant * task.multipliers * 2.0 ** (task.shifts - 31.0)
+    origin = _line_start(stairs)
     span = (first - origin[:, np.newaxis]).max(axis=1, where=used, initial=0)
-    most = int(span.max(initial=0))
-    span_shift = max(most.bit_length() - _HALF_BITS, 0)
+    span_shift = max(_bits(span) - _HALF_BITS, 0)
     span = -(-span >> span_shift)
-    fine_shift = min(fine_bits, 32 - int(span.max(initial=0) << span_shift).bit_length())
+    fine_shift = min(fine_bits, 32 - _bits(span << span_shift))
     postshift = _MOST_POSTSHIFT
     while scale.max(initial=0.0) * 2.0**postshift >= 2**_HALF_BITS - 2:
         postshift -= 1
@@ -149,6 +148,11 @@ def _layout(
     return _Layout(
         first, used, is_constant, origin, span, span_shift, fine_shift, postshift, nominal
     )
+
+
+def _bits(numbers: Int64Array) -> int:
+    """Of the largest of some numbers, none of which is below 0."""
+    return int(np.bitwise_or.reduce(numbers)).bit_length()
 
 
 def _line_start(stairs: Staircase) -> Int64Array:
@@ -166,17 +170,21 @@ def _line_start(stairs: Staircase) -> Int64Array:
 
 @dataclass(frozen=True, eq=False)
 class _Points:
-    """u * m + c must be >= `least` at `at_least` and < `below` at `at_below`: (channel, point)."""
+    """u * m + c must be >= `least` at `at_least` and < `below` at `at_below` where these are used:
+    (channel, point).
+    """
 
     at_least: Int64Array
     least: Int64Array
     at_below: Int64Array
     below: Int64Array
+    used: npt.NDArray[np.bool_]
 
     def interval(self, multiplier: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
         """Bounds of c, least and end, and how fast their distance grows with the multiplier."""
         m = multiplier[:, np.newaxis]
-        lower, upper = self.least - m * self.at_least, self.below - m * self.at_below
+        lower = np.where(self.used, self.least - m * self.at_least, -_FAR)
+        upper = np.where(self.used, self.below - m * self.at_below, _FAR)
         i, j = lower.argmax(axis=1)[:, np.newaxis], upper.argmin(axis=1)[:, np.newaxis]
         growth = np.take_along_axis(self.at_least, i, 1) - np.take_along_axis(self.at_below, j, 1)
         return lower.max(axis=1), upper.min(axis=1), growth[:, 0]
@@ -194,19 +202,13 @@ def _points(task: RequantizationTask, layout: _Layout) -> _Points:
     )
     accumulators = np.clip(accumulators, 0, (layout.span << layout.span_shift)[:, np.newaxis])
     zero = np.zeros((len(u), 1), np.int64)
-    skip = ~(layout.used & ~layout.is_constant[:, np.newaxis])
+    most = np.full_like(zero, 1 << (_HALF_BITS + layout.fine_shift))
     return _Points(
-        np.concatenate([np.where(skip, 0, u), accumulators[:, :1], zero], axis=1),
-        np.concatenate([np.where(skip, -_FAR, value), ends[:, :1] << total, zero], axis=1),
-        np.concatenate([np.where(skip, 0, u - 1), accumulators[:, 1:], zero], axis=1),
-        np.concatenate(
-            [
-                np.where(skip, _FAR, value),
-                (ends[:, 1:] + 1) << total,
-                zero + (np.int64(1) << (_HALF_BITS + layout.fine_shift)),
-            ],
-            axis=1,
-        ),
+        np.concatenate([u, accumulators[:, :1], zero], axis=1),
+        np.concatenate([value, ends[:, :1] << total, zero], axis=1),
+        np.concatenate([u - 1, accumulators[:, 1:], zero], axis=1),
+        np.concatenate([value, (ends[:, 1:] + 1) << total, most], axis=1),
+        np.pad(layout.used, ((0, 0), (0, 2)), constant_values=True),
     )
 
 

@@ -205,7 +205,7 @@ def _thresholds(stairs: Staircase) -> Int64Array:
     if stairs.rounding is Rounding.SINGLE:
         wanted = (steps << (31 + right)) - (np.int64(1) << (30 + right))
         return np.asarray(-((-wanted) // multiplier), np.int64)
-    half = np.where(right > 0, (np.int64(1) << right) >> 1, 0)
+    half = (np.int64(1) << right) >> 1
     away = np.where((steps > 0) | (right == 0), 0, 1)
     doubled = (steps << right) - half + away
     wanted = doubled * (np.int64(1) << 31) - (np.int64(1) << 30)
@@ -247,7 +247,7 @@ def solve_lines(
 def _base_step(problem: LineProblem) -> Int64Array:
     """One unit of the inner rounding, in units of the high word."""
     exponent = problem.postshift + problem.stairs.shifts
-    return np.where(exponent >= 0, np.int64(1) << np.maximum(exponent, 0), 0)
+    return np.where(exponent >= 0, np.int64(1) << np.abs(exponent), 0)
 
 
 def _constraints(problem: LineProblem, steps: Int64Array, two_sided: bool) -> _Constraints:
@@ -376,7 +376,7 @@ def _candidate_slopes(problem: LineProblem, tilts: npt.NDArray[np.float64]) -> I
     gentlest = 2.0 ** (30 + problem.postshift - problem.preshift) / width
     exact = np.where(stairs.is_constant, np.minimum(gentlest, 2.0**30), exact)
     tilted = exact[:, np.newaxis] * (1.0 + tilts[np.newaxis, :] / width[:, np.newaxis])
-    if len(tilts) > len(_TILTS):  # what barely depends on its input takes any gentle slope
+    if tilts is _MORE_TILTS:  # what barely depends on its input takes any gentle slope
         gentle = np.broadcast_to(2.0 ** np.arange(8, 31), (len(exact), 23))
         tilted = np.concatenate([tilted, gentle], axis=1)
     slopes: Int64Array = np.clip(np.rint(tilted), 1, 2**31 - 1).astype(np.int64)

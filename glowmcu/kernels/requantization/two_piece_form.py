@@ -19,7 +19,7 @@ from glowmcu.kernels.requantization.linear_form import (
     INT32_END,
     LOWEST,
     Pairs,
-    neighbours,
+    integers_near,
     real_slopes,
     tabulate,
     without_shapes,
@@ -51,11 +51,8 @@ def two_piece_form(op: Add | Sub, signature: Signature, rounding: Rounding) -> T
 def _search(op: Add | Sub, signature: Signature, rounding: Rounding) -> TwoPieceForm | None:
     pairs = tabulate(op, signature, ((LOWEST, HIGHEST),) * 2, rounding)
     slopes = real_slopes(op, signature) * 2.0**_SHIFT
-    if float(np.abs(slopes).max()) >= INT32_END - _TRIES - 1:
-        return None
     a, b = signature.inputs
-    for moved in neighbours(_TRIES):
-        p, q = (round(float(slope)) + move for slope, move in zip(slopes, moved, strict=True))
+    for p, q in integers_near(slopes, _TRIES):
         form = _form(pairs, p, q, -p * a.zero_point - q * b.zero_point)
         if form is not None:
             return form
@@ -63,7 +60,7 @@ def _search(op: Add | Sub, signature: Signature, rounding: Rounding) -> TwoPiece
 
 
 def _form(pairs: Pairs, p: int, q: int, c: int) -> TwoPieceForm | None:
-    """The form with these slopes; checked on every pair, as is that nothing leaves int32."""
+    """The form with these slopes, None where there is none or something leaves int32."""
     sums, results = pairs.accumulators(p, q, 0) + c, pairs.results
     below = sums < 0
     least = (results << _SHIFT) - sums
@@ -82,5 +79,5 @@ def _form(pairs: Pairs, p: int, q: int, c: int) -> TwoPieceForm | None:
     largest = max(int(np.abs(values).max()) for values in (sums, partial, two_piece, total))
     if max(largest, abs(c), abs(form.addend), abs(form.bend)) >= INT32_END:
         return None
-    equal = np.clip(total >> _SHIFT, LOWEST, HIGHEST) == results
-    return form if bool(equal.all()) else None
+    assert np.array_equal(np.clip(total >> _SHIFT, LOWEST, HIGHEST), results)
+    return form

@@ -23,7 +23,6 @@ def known_costs(
     return KnownCosts(
         core_name,
         0 if any(item.cost.is_guess for item in items) else round(cycles),
-        core(core_name).unicorn_model is None,
         code_bytes(items),
         core_stacks(core_name, goal),
     )

@@ -1,0 +1,1 @@
+"""Accelerators: which regions of a graph they compute, and what becomes of them."""

@@ -1,0 +1,355 @@
+"""TOSA's text as a model: what an export of ours was, and what other compilers write."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import glowmcu
+from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.tosa.exporter import export_function
+from glowmcu.frontend.tosa.text import print_tosa
+from glowmcu.ir.graph import Graph
+from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.operation import Constant, Rounding
+from glowmcu.ir.text import parse_graph, print_graph
+from glowmcu.ops.registry import load_operations
+from glowmcu.pipeline import reference_graph
+from tests.conftest import SHARED
+from tests.frontend.tosa_cases import CASES, SOFTMAX, bare, case, stateful
+from tests.ir.graphs import random_arrays
+from tests.support.tosa_tools import tool
+
+ROUNDINGS = [Rounding.DOUBLE, Rounding.SINGLE]
+
+
+def read(text: str, rounding: Rounding = Rounding.DOUBLE) -> Graph:
+    return reference_graph(text.encode(), "model.mlir", rounding)
+
+
+def kinds(graph: Graph) -> list[str]:
+    return [node.op.name for node in graph.nodes if not isinstance(node.op, Constant)]
+
+
+def expect_same(graph: Graph, back: Graph) -> None:
+    for seed in range(3):
+        inputs = random_arrays(graph.inputs, seed)
+        for want, got in zip(run_graph(graph, inputs), run_graph(back, inputs), strict=True):
+            assert np.array_equal(want, got)
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("name", CASES)
+def test_an_export_of_ours_comes_back_as_the_operator_that_it_was(
+    name: str, rounding: Rounding
+) -> None:
+    graph = case(name, rounding)
+    back = read(print_tosa(export_function(graph)), rounding)
+    assert [(node.op, node.signature) for node in back.nodes if node.op.name != "constant"] == [
+        (node.op, node.signature) for node in graph.nodes if node.op.name != "constant"
+    ]
+    assert [value.name for value in back.outputs] == [value.name for value in graph.outputs]
+    expect_same(graph, back)
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("name", [name for name in CASES if name not in SOFTMAX])
+def test_without_notes_the_operations_mean_the_same(name: str, rounding: Rounding) -> None:
+    graph = case(name, rounding)
+    expect_same(graph, read(print_tosa(bare(export_function(graph))), rounding))
+
+
+@pytest.mark.parametrize("name", ["add", "add of very different scales, clamped", "sub"])
+def test_sums_of_tflites_lowering_become_the_layer_without_notes_too(name: str) -> None:
+    graph = case(name)
+    back = read(print_tosa(bare(export_function(graph))))
+    wanted = {value for value in back.outputs}
+    for node in reversed(back.nodes):
+        if not wanted.isdisjoint(node.outputs):
+            wanted.update(node.inputs)
+    alive = [node.op.name for node in back.nodes if node.output in wanted]
+    assert [kind for kind in alive if kind != "reshape"] == [graph.nodes[-1].op.name]
+
+
+def test_a_stream_comes_back_with_its_states() -> None:
+    graph = stateful()
+    back = read(print_tosa(export_function(graph)))
+    assert [state.value.name for state in back.states] == ["rows"]
+    assert np.array_equal(back.states[0].initial, graph.states[0].initial)
+    expect_same(graph, back)
+
+
+def test_a_note_that_says_something_else_is_not_believed() -> None:
+    """The operator in the note clamps; the operations do not, and they are what counts."""
+    graph = case("fully connected")
+    text = print_tosa(export_function(graph))
+    assert text.count("clamp = none") == 1
+    back = read(text.replace("clamp = none", "clamp = [-1.0, 1.0]"))
+    assert kinds(back) != ["fully_connected"]
+    expect_same(graph, back)
+
+
+def test_operations_that_changed_are_not_taken_for_what_they_were() -> None:
+    graph = case("softmax")
+    text = print_tosa(export_function(graph))
+    changed = text.replace("dense<127> : tensor<1x1xi32>", "dense<126> : tensor<1x1xi32>")
+    changed = changed.replace("dense<[[127]]>", "dense<[[126]]>")
+    assert changed != text
+    with pytest.raises(GlowmcuError, match="logical_left_shift is not supported"):
+        read(changed)
+
+
+def printed_by(name: str, text: str, tmp_path: Path, *flags: str) -> str:
+    source = tmp_path / "source.mlir"
+    source.write_text(text, encoding="utf-8")
+    command = [tool(name), *flags, str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:2000]
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        ("tosa-opt", []), ("tosa-opt", ["-mlir-print-op-generic", "-mlir-print-debuginfo"]),
+        ("iree-opt", []), ("iree-opt", ["-mlir-print-op-generic"]),
+    ],
+    ids=["tosa-opt", "tosa-opt generic", "iree-opt", "iree-opt generic"],
+)  # fmt: skip
+@pytest.mark.parametrize("which", ["conv with padding and stride", "softmax", "split", "tile"])
+def test_what_mlir_prints_of_it_is_read(
+    which: str, name: str, flags: list[str], tmp_path: Path
+) -> None:
+    """Pretty forms of two releases, the generic form with locations; names are others."""
+    graph = case(which)
+    text = printed_by(name, print_tosa(export_function(graph)), tmp_path, *flags)
+    back = read(text)
+    assert kinds(back) == kinds(graph)
+    expect_same(graph, back)
+
+
+def test_a_text_written_by_hand_means_what_tosa_says() -> None:
+    graph = read((Path(__file__).parent / "tosa_by_hand.mlir").read_text(encoding="utf-8"))
+    assert kinds(graph) == ["conv_2d", "max_pool_2d"]
+    assert graph.inputs[0].name == "x"
+    x = np.array([[[[3, 1], [10, -4]], [[-128, 127], [0, 0]]]], np.int8)
+    # (x + 5) * [1, -2] + 7, times 3/4 with halves up, clamped, the largest.
+    sums = [(a + 5) - 2 * (b + 5) + 7 for a, b in x.reshape(-1, 2).astype(int)]
+    scaled = [(3 * each + 2) // 4 for each in sums]
+    want = max(min(max(each, -20), 20) for each in scaled)
+    assert int(run_graph(graph, [x])[0].item()) == want
+
+
+@pytest.mark.parametrize(
+    ("count", "point"), [((4, 4), -128), ((8, 8), -128), ((3, 6), 100), ((5, 5), 12), ((2, 3), -3)]
+)
+def test_average_pools_round_away_from_the_zero_point(count: tuple[int, int], point: int) -> None:
+    height, width = count
+    types = f"(tensor<1x{height}x{width}x3xi8>, tensor<1xi8>, tensor<1xi8>)"
+    text = f"""
+func.func @main(%x: tensor<1x{height}x{width}x3xi8>) -> tensor<1x1x1x3xi8> {{
+  %z = "tosa.const"() {{values = dense<{point}> : tensor<1xi8>}} : () -> tensor<1xi8>
+  %0 = tosa.avg_pool2d %x, %z, %z kernel([{height}, {width}]) stride([1, 1]) pad([0, 0, 0, 0])
+    acc_type(i32) : {types} -> tensor<1x1x1x3xi8>
+  return %0 : tensor<1x1x1x3xi8>
+}}"""
+    graph = read(text)
+    taps = height * width
+    for seed in range(20):
+        (x,) = random_arrays(graph.inputs, seed)
+        if seed % 2:  # near halves
+            x = x // 100
+        sums = x.astype(np.int64).sum((1, 2)) - taps * point
+        bits = (taps - 1).bit_length()
+        factor = (((1 << 30) + 1) << bits) // taps
+        want = ((sums * factor + (1 << (29 + bits))) >> (30 + bits)) + point
+        assert np.array_equal(run_graph(graph, [x])[0].reshape(1, 3), np.clip(want, -128, 127))
+
+
+def test_scales_that_are_no_float32_survive_our_own_text() -> None:
+    graph = read(print_tosa(bare(export_function(case("fully connected")))))
+    text = print_graph(graph)
+    assert "quant.uniform<i8:f64" in text
+    back = parse_graph(text, load_operations())
+    assert [node.signature for node in back.nodes] == [node.signature for node in graph.nodes]
+
+
+def test_a_model_of_others_compiles_to_c_with_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("conv with padding and stride", "add", "mul", "requantize", "mean of two axes"):
+        graph = case(name)
+        path = tmp_path / "model.mlir"
+        path.write_text(print_tosa(bare(export_function(graph))), encoding="utf-8")
+        bundle = glowmcu.compile(path, output=tmp_path / name.replace(" ", "_"), name="m")
+        inputs = random_arrays(graph.inputs, 5)
+        for want, got in zip(run_graph(graph, inputs), bundle.run(inputs), strict=True):
+            assert np.array_equal(want, got), name
+
+
+@pytest.mark.parametrize("name", ["ad", "ic", "kws", "sww", "vww"])
+def test_the_models_of_mlperf_tiny_come_back_with_the_same_code(name: str, tmp_path: Path) -> None:
+    """The same C, but for what it says of the file; so arena, weights and cycles are the same."""
+    path = SHARED / "models" / f"{name}_int8.tflite"
+    if not path.exists():
+        pytest.skip("needs the MLPerf Tiny models")
+    made = tmp_path / f"{name}.mlir"
+    glowmcu.export(path, made, format="tosa")
+    bundles = [
+        glowmcu.compile(model, board="nrf52", name=name, output=tmp_path / kind)
+        for kind, model in (("tflite", path), ("tosa", made))
+    ]
+    first, second = (bundle.report for bundle in bundles)
+    assert first.arena_bytes == second.arena_bytes
+    assert first.weights_bytes == second.weights_bytes
+    for file in (f"{name}.c", f"{name}_model.c", f"{name}_weights.c"):
+        texts = [
+            _without_origin((tmp_path / kind / file).read_text(encoding="utf-8"))
+            for kind in ("tflite", "tosa")
+        ]
+        assert texts[0] == texts[1], file
+    inputs = random_arrays(reference_graph(path.read_bytes(), str(path)).inputs, 3)
+    for want, got in zip(bundles[0].run(inputs), bundles[1].run(inputs), strict=True):
+        assert np.array_equal(want, got)
+
+
+def _without_origin(text: str) -> list[str]:
+    """Lines of code: comments name operators of the file, and macros its hash."""
+    lines: list[str] = []
+    in_comment = False
+    for line in text.splitlines():
+        in_comment |= line.lstrip().startswith("/*")
+        if not in_comment and not re.search(
+            r"sha256|[0-9a-f]{64}|_H \+ 0|#error", line, re.IGNORECASE
+        ):
+            lines.append(line)
+        in_comment &= "*/" not in line
+    return lines
+
+
+_TABLE = """\
+module {
+  func.func @main(%x: tensor<1x4xi8>) -> tensor<1x4xi8> {
+    %z = "tosa.const"() {values = dense<0> : tensor<1xi8>} : () -> tensor<1xi8>
+    %s = tosa.const_shape {values = dense<[1, 4]> : tensor<2xindex>} : () -> !tosa.shape<2>
+    %0 = tosa.reshape %x, %s : (tensor<1x4xi8>, !tosa.shape<2>) -> tensor<1x4xi8>
+    return %0 : tensor<1x4xi8>
+  }
+}
+"""
+
+
+def test_the_text_that_errors_are_made_of_is_read() -> None:
+    assert kinds(read(_TABLE)) == ["reshape"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "said"),
+    [
+        ("return %0", "return %1", "GM101", "%1 is not defined"),
+        ("%0 = tosa.reshape %x", "%x = tosa.reshape %x", "GM101", "%x is defined twice"),
+        ("tosa.reshape", "tosa.softmax", "GM102", "operation softmax is not supported"),
+        ("tosa.reshape", "stablehlo.reshape", "GM102", "only the dialect `tosa` is read"),
+        ("tosa.reshape", "tosa.fully_connected", "GM102", "conv2d on images of one pixel"),
+        ("%x: tensor<1x4xi8>", "%x: tensor<?x4xi8>", "GM104", "not fixed: ?"),
+        ("%x: tensor<1x4xi8>", "%x: tensor<*xi8>", "GM104", "not fixed: *"),
+        ("%x: tensor<1x4xi8>", "%x: tensor<1x4xf16>", "GM105", "tensors of f16"),
+        ("%x: tensor<1x4xi8>", "%x: tensor<99999x99999xi8>", "GM114", "takes more than"),
+        ("tensor<1x4xi8>", "tensor<1x4xf32>", "GM105", "read in its integer profile"),
+        ("(tensor<1x4xi8>, !tosa", "(tensor<4x1xi8>, !tosa", "GM101", "is used as"),
+        ("-> tensor<1x4xi8>\\n", "-> tensor<1x5xi8>\\n", "GM106", "sizes differ"),
+        ("dense<[1, 4]>", "dense<[1, 4, 4]>", "GM101", "elements are no i64[2]"),
+        ("dense<[1, 4]>", 'dense<"0x00">', "GM101", "1 bytes are no i64[2]"),
+        ("dense<[1, 4]>", "dense_resource<gone>", "GM101", "'gone' are missing"),
+        ("!tosa.shape<2>)", "!tosa.shape<2>", "GM101", "line 5"),
+        ("  }\\n}\\n", "  }\\n", "GM101", "the end of the text"),
+        ("tosa.reshape %x, %s", "tosa.reshape %x", "GM101", "differ in number"),
+        ("{values = dense<0>", "{values = 1, values = dense<0>", "GM101", "stands twice"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_place(old: str, new: str, code: str, said: str) -> None:
+    old, new = old.replace("\\n", "\n"), new.replace("\\n", "\n")
+    assert old in _TABLE
+    with pytest.raises(GlowmcuError) as raised:
+        read(_TABLE.replace(old, new))
+    assert raised.value.code == code, str(raised.value)
+    assert said in str(raised.value)
+    assert "model.mlir" in str(raised.value)
+
+
+def test_all_operations_without_a_meaning_come_in_one_message() -> None:
+    text = _TABLE.replace(
+        "    return",
+        "    %1 = tosa.sin %0 : (tensor<1x4xi8>) -> tensor<1x4xi8>\n"
+        "    %2 = tosa.gather %1, %1 : (tensor<1x4xi8>, tensor<1x4xi8>) -> tensor<1x4xi8>\n"
+        "    return",
+    )
+    with pytest.raises(GlowmcuError) as raised:
+        read(text)
+    assert [problem.where for problem in raised.value.problems] == [
+        'model.mlir, line 6, "sin"', 'model.mlir, line 7, "gather"',
+    ]  # fmt: skip
+
+
+def test_one_rounding_is_asked_for_and_said() -> None:
+    text = print_tosa(export_function(case("fully connected", Rounding.SINGLE)))
+    with pytest.raises(GlowmcuError, match="compile it with rounding='single'") as raised:
+        read(text)
+    assert raised.value.code == "GM157"
+
+
+def test_roundings_are_not_mixed() -> None:
+    """Where it makes a difference: two layers, of which one rounds twice."""
+    text = print_tosa(bare(export_function(case("conv with padding and stride"))))
+    lines = text.splitlines()
+    start = next(n for n, line in enumerate(lines) if "tosa.conv2d" in line)
+    layer = "\n".join(lines[start : start + 3])
+    again = layer.replace("%0", "%3").replace("%1", "%4").replace("%2", "%5")
+    both = text.replace(layer, f"{layer}\n{again.replace('DOUBLE_ROUND', 'SINGLE_ROUND')}")
+    with pytest.raises(GlowmcuError, match="rounds once, and others of the file do not") as raised:
+        read(both)
+    assert raised.value.code == "GM156"
+
+
+@pytest.mark.parametrize("depth", [100, 100_000])
+def test_nesting_has_an_end(depth: int) -> None:
+    for opening in ("[", "{a = ", "dense<" + "["):
+        text = _TABLE.replace("{values = dense<0>", "{values = " + opening * depth)
+        with pytest.raises(GlowmcuError):
+            read(text)
+
+
+def test_a_splat_takes_no_memory_before_it_is_known_to_be_allowed() -> None:
+    line = (
+        '    %b{n} = "tosa.const"() {{values = dense<1> : tensor<4000x4000xi8>}} : () -> '
+        "tensor<4000x4000xi8>\n"
+    )
+    text = _TABLE.replace(
+        "    return", "".join(line.format(n=n) for n in range(200)) + "    return"
+    )
+    with pytest.raises(GlowmcuError, match="constants take more than"):
+        read(text)
+
+
+def test_the_command_line_writes_and_reads_it(tmp_path: Path) -> None:
+    path = SHARED / "models" / "kws_int8.tflite"
+    if not path.exists():
+        pytest.skip("needs the MLPerf Tiny models")
+    made = tmp_path / "kws.mlir"
+    command = [sys.executable, "-m", "glowmcu"]
+    export = [*command, "export", str(path), "-o", str(made), "--format", "tosa", "--json"]
+    done = subprocess.run(export, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["bytes"] == made.stat().st_size
+    inspect = [*command, "inspect", str(made), "--json"]
+    done = subprocess.run(inspect, capture_output=True, text=True, check=True)
+    assert len(json.loads(done.stdout)["operators"]) == 13
+    wrong = [*command, "export", str(path), "-o", str(made)]
+    refused = subprocess.run(wrong, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "GM158" in refused.stderr
+    assert shutil.which("glowmcu") is None or made.exists()
