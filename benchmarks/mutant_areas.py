@@ -48,7 +48,8 @@ AREAS = {
          "tests/kernels/test_requantization_thresholds.py", "tests/kernels/test_line_constants.py",
          "tests/kernels/test_recorded_requantization.py", "tests/kernels/test_linear_sum.py",
          "tests/kernels/test_proved_elements.py", "tests/ops/test_quantization.py",
-         "tests/ops/test_fixed_point.py", "tests/quant"),
+         "tests/ops/test_fixed_point.py", "tests/quant", "tests/tuning",
+         "tests/cli/test_quantization.py", "tests/api/test_quality.py"),
     ),
     "planning": Area(
         ("memplan/*.py",),

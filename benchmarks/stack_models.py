@@ -13,9 +13,12 @@ import numpy as np
 from benchmarks.calibration_layers import model, sample_count
 from benchmarks.layer_graphs import GRAPH_KINDS, side_by_side
 from benchmarks.sweep_image import Model
+from glowmcu.learning.training_graph import with_training
 from glowmcu.pipeline import reference_graph
+from glowmcu.training import training_of
 from tests.frontend import test_classical_models
 from tests.hostile.operator_models import OPERATOR_MODELS
+from tests.learning import fixed_models
 from tests.ops import (
     test_matmul,
     test_onnx_recurrent,
@@ -83,6 +86,18 @@ def other_models() -> Iterator[Model]:
     yield from rare()
     yield from _onnx()
     yield _loops_over_steps()
+    yield from learners()
+
+
+def learners() -> Iterator[Model]:
+    """Networks whose layers learn in fixed point."""
+    for data, what, loss in (
+        (fixed_models.windows(), "last=4", "cross-entropy"),
+        (fixed_models.dilated(), "last=5", "cross-entropy"),
+        (fixed_models.regression(), "last=2", "squared-error"),
+    ):
+        training = training_of(what, loss, numbers="fixed")
+        yield with_training(reference_graph(data, "m.tflite"), training, "m.tflite")
 
 
 def _recurrent() -> Iterator[bytes]:

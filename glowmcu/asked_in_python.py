@@ -86,7 +86,7 @@ _PLACE = r"[A-Z]+\b"
 _NUMBER = rf"\d+\b|{_PLACE}"
 _FILE = rf"none\b|[^\s,;:)]+\.\w+|{_PLACE}"
 _PAIR = r"[^\s=]+=[^\s,;)]+"
-_LAYERS = r"(?:last=\w+|prototypes=\w+|bias\b|[a-z]+_\d+)"
+_LAYERS = r"(?:last=\w+|prototypes=\w+|neighbours=\w+|normal\b|bias\b|[a-z]+_\d+)"
 # In quotes where a shell needs them: a name that a message merely quotes stays as it is.
 _NAMES = r"'[^']*[^\w@%+=:,./'-][^']*'|[^\s,;:)']+(?:,[^\s,;:)']+)*"
 
@@ -106,8 +106,10 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--place": _mapping("place"),
     "--slide": _mapping("slide"),
     "--state": Argument("states", rf"none\b|{_PAIR}", _state, "{}"),
+    "--accelerator": Argument("accelerator", rf"ethos-u[\d-]+|{_FILE}", _word),
     "--board": Argument("board", rf"generic\b|[a-z][\w-]*\d[\w-]*|{_PLACE}", _word),
     "--core": Argument("core", rf"(?:cortex|rv32|hazard)[\w-]+|{_PLACE}", _word),
+    "--format": Argument("format", r"(?:tflite|tosa|stablehlo)\b", _word),
     "--emit": Argument("emit", r"[a-z][a-z-]+", _word),
     "--io": Argument("io", r"u?int8\b|float\b", _word),
     "--rounding": Argument("rounding", r"double\b|single\b|litert\b", _word),
@@ -126,8 +128,8 @@ ARGUMENTS: Mapping[str, Argument] = {
     **{
         option: Argument(option.lstrip("-"), _FILE, _word)
         for option in (
-            "--cache", "--kernels", "--labels", "--model", "--output", "--preprocess", "--profile",
-            "--samples",
+            "--cache", "--hooks", "--kernels", "--labels", "--model", "--output", "--preprocess",
+            "--profile", "--samples",
         )
     },
     "-o": Argument("output", _FILE, _word),
@@ -145,6 +147,7 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--train": Argument("train", rf"{_LAYERS}(?:,{_LAYERS})*", _word),
     "--loss": Argument("loss", r"(?:squared-error|cross-entropy)\b", _word),
     "--learning-rate": Argument("learning_rate", r"\d+(?:\.\d+)?"),
+    "--train-numbers": Argument("train_numbers", r"(?:fixed|float32)\b", _word),
     "--momentum": Argument("momentum", r"\d+(?:\.\d+)?"),
     "--force": Argument("force"),
     "--adaround": Argument("adaround"),

@@ -80,12 +80,13 @@ class RegionNote:
 
 @dataclass(frozen=True)
 class DelegationNotes:
-    """A division, by names of nodes."""
+    """A division, by names of nodes; `places` are rules of placement that follow from it."""
 
     device: str
     estimated_by: str
     regions: Mapping[str, RegionNote] = field(default_factory=dict)
     stays: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 def delegation_of(row: dict[str, Any] | None) -> DelegationEntry | None:

@@ -41,6 +41,8 @@ WeightsWord = Literal["linked", "pointer"]
 BitsWord = Literal[4, 8, "4", "8", "mixed"]
 #: What learning on the device makes smaller.
 LossWord = Literal["cross-entropy", "squared-error"]
+#: What parameters and gradients are on the device.
+TrainNumbersWord = Literal["fixed", "float32"]
 #: Order of the axes of a picture.
 Layout = Literal["nhwc", "nchw"]
 #: Build systems that a bundle can be a package of.

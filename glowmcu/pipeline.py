@@ -18,6 +18,7 @@ from glowmcu.board import Places, find_board, place
 from glowmcu.board.placing_auto import LayerFacts
 from glowmcu.compilation import Compilation, Options, Prepared, check_cores, options_text
 from glowmcu.cores import core
+from glowmcu.delegated import DelegationNotes
 from glowmcu.delegation.compilation import fitted_with_regions
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.bundle_files import listed, unlisted_files
@@ -281,7 +282,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     wanted = model.lowered, target, options.budgets, options.kernels, streamed_input, model.external
     fit = fitted.fit
     selections, plan, graph, dump = fit.selections, fit.plan, fit.graph, model.dump
-    places = _places(fit, options)
+    places = _places(fit, options, model.delegation)
     unplanned = build_program(
         graph, selections, streamed_input=streamed_input, external=model.external
     )
@@ -347,15 +348,20 @@ def _firmware_files(
     return files
 
 
-def _places(fit: FittedPlan, options: Options) -> Places:
-    """Regions for the plan's layers and its arena."""
+def _places(fit: FittedPlan, options: Options, delegation: DelegationNotes | None) -> Places:
+    """Regions for the plan's layers and its arena; what an accelerator needs, unless it is asked
+    for otherwise.
+    """
     layers = []
     for index, run in enumerate(fit.plan.program.runs):
         chosen = fit.selections[run.node]
         rows = chosen.row_kernel if run.node in fit.cascaded else None
         weights_bytes = (rows.cost if rows is not None else chosen.cost).flash_bytes
         layers.append(LayerFacts(index, run.node.name, run.kernel, run.node.macs, weights_bytes))
-    return place(options.placement, layers, fit.arena_bytes, code_bytes(fit.selections.values()))
+    request = options.placement
+    if delegation is not None:
+        request = replace(request, rules={**delegation.places, **request.rules})
+    return place(request, layers, fit.arena_bytes, code_bytes(fit.selections.values()))
 
 
 def _sha256(data: bytes) -> str:

@@ -14,8 +14,10 @@ from glowmcu.errors import error
 
 _LAST = re.compile(r"last=([1-9][0-9]{0,3})")
 _PROTOTYPES = re.compile(r"prototypes=([1-9][0-9]{0,3})")
+_NEIGHBOURS = re.compile(r"neighbours=([1-9][0-9]{0,3})x([1-9][0-9]{0,3})")
+_NORMAL = "normal"
 #: What is meant as one of both; a layer may be called `last_dense`.
-_AMOUNT = re.compile(r"(last|prototypes)\s*(=.*)?", re.DOTALL)
+_AMOUNT = re.compile(r"(last|prototypes|neighbours)\s*(=.*)?", re.DOTALL)
 
 
 class Loss(Enum):
@@ -25,11 +27,22 @@ class Loss(Enum):
     SQUARED_ERROR = "squared-error"
 
 
+class Numbers(Enum):
+    """What parameters and gradients are. `AUTOMATIC`: fixed point where the part of the model that
+    learns can be so, else float32.
+    """
+
+    FLOAT32 = "float32"
+    FIXED = "fixed"
+    AUTOMATIC = "automatic"
+
+
 @dataclass(frozen=True)
 class Training:
     """`last`: the last so many layers with weights learn; 0: all, or those in `layers`. With
     `biases_only` their weights stay. Without `momentum` there is no memory of gradients before.
-    With `prototypes` no layer learns: means of so many classes take the last one's place.
+    With `prototypes` no layer learns: means of so many classes take the last one's place; with
+    `neighbours`, of so many classes as many features each; with `normality`, mean and variance.
     """
 
     last: int = 0
@@ -39,19 +52,31 @@ class Training:
     learning_rate: float = 0.01
     momentum: float = 0.0
     prototypes: int = 0
+    neighbours: tuple[int, int] | None = None
+    normality: bool = False
+    numbers: Numbers = Numbers.FLOAT32
 
     @property
     def what(self) -> str:
         """As `--train` takes it."""
         if self.prototypes:
             return f"prototypes={self.prototypes}"
+        if self.neighbours is not None:
+            return "neighbours={}x{}".format(*self.neighbours)
+        if self.normality:
+            return _NORMAL
         named = [f"last={self.last}"] if self.last else list(self.layers)
         return ",".join([*named, *(["bias"] if self.biases_only else [])])
 
     @property
+    def has_gradient(self) -> bool:
+        """Whether layers learn."""
+        return not (self.prototypes or self.neighbours or self.normality)
+
+    @property
     def text(self) -> dict[str, str]:
         """What the bundle says of it; what is not used is not named."""
-        if self.prototypes:
+        if not self.has_gradient:
             return {"train": self.what}
         momentum = {"momentum": repr(self.momentum)} if self.momentum else {}
         return {
@@ -59,6 +84,7 @@ class Training:
             "loss": self.loss.value,
             "learning_rate": repr(self.learning_rate),
             **momentum,
+            **({} if self.numbers is Numbers.FLOAT32 else {"train_numbers": self.numbers.value}),
         }
 
 
@@ -86,6 +112,7 @@ class TrainingEntry:
     steps: tuple[int, ...]
     inference_cycles: int | None = None
     learning_cycles: int | None = None
+    numbers: str = Numbers.FLOAT32.value
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -106,9 +133,16 @@ def training_of(
     loss: str | None = None,
     learning_rate: float | None = None,
     momentum: float | None = None,
+    numbers: str | None = None,
+    usual: Numbers = Numbers.FLOAT32,
 ) -> Training | None:
-    """What was asked for; None if nothing is to learn. Raises GM734, GM735."""
-    given = {"loss": loss, "learning_rate": learning_rate, "momentum": momentum}
+    """What was asked for, in `usual` numbers unless others are; None if nothing is to learn. Raises
+    GM734, GM735.
+    """
+    given = {
+        "loss": loss, "learning_rate": learning_rate, "momentum": momentum,
+        "train_numbers": numbers,
+    }  # fmt: skip
     if train is None:
         for name, value in given.items():
             if value is not None:
@@ -118,14 +152,16 @@ def training_of(
                     hint="add --train last=1, or leave it out",
                 )
         return None
-    if found := _PROTOTYPES.fullmatch(train.strip()):
+    without = _without_gradient(train.strip())
+    if without is not None:
         if any(value is not None for value in given.values()):
             raise error(
                 "GM735",
-                "prototypes are means: there is no loss, learning rate or momentum",
+                f"{without.what} learns without gradients: there is no loss, learning rate or "
+                "momentum, and numbers are float32",
                 hint="leave these out, or let the last layer learn: --train last=1",
             )
-        return Training(prototypes=int(found[1]))
+        return without
     rate, kept = _number("learning_rate", learning_rate, 0.01), _number("momentum", momentum, 0.0)
     if not 0.0 < _stored(rate) <= 100.0 or not 0.0 <= _stored(kept) < 1.0:
         raise error(
@@ -134,7 +170,16 @@ def training_of(
             f"and {kept:g}",
             hint="0.01 and 0.9 are a beginning",
         )
-    return Training(*_layers(train), _loss(loss), rate, kept)
+    chosen = _numbers(numbers, usual, has_momentum=kept > 0)
+    return Training(*_layers(train), _loss(loss), rate, kept, numbers=chosen)
+
+
+def _without_gradient(train: str) -> Training | None:
+    if found := _PROTOTYPES.fullmatch(train):
+        return Training(prototypes=int(found[1]))
+    if found := _NEIGHBOURS.fullmatch(train):
+        return Training(neighbours=(int(found[1]), int(found[2])))
+    return Training(normality=True) if train == _NORMAL else None
 
 
 def training_of_bundle(said: Mapping[str, str]) -> Training | None:
@@ -144,7 +189,7 @@ def training_of_bundle(said: Mapping[str, str]) -> Training | None:
     rate, momentum = said.get("learning_rate"), said.get("momentum")
     return training_of(
         said["train"], said.get("loss"), float(rate) if rate else None,
-        float(momentum) if momentum else None,
+        float(momentum) if momentum else None, said.get("train_numbers"),
     )  # fmt: skip
 
 
@@ -158,8 +203,8 @@ def _layers(train: str) -> tuple[int, tuple[str, ...], bool]:
                 "GM734",
                 f"--train does not take {word!r}",
                 hint="last=N for the last N layers with weights, names of layers, bias for biases "
-                "alone, or prototypes=CLASSES: --train last=1, --train dense_1,dense_2, "
-                "--train last=3,bias",
+                "alone; prototypes=CLASSES, neighbours=CLASSESxKEPT or normal: --train last=1, "
+                "--train dense_1,dense_2, --train last=3,bias, --train neighbours=4x5",
             )
     if len(counts) > 1 or (counts and layers):
         raise error(
@@ -176,6 +221,23 @@ def _loss(word: str | None) -> Loss:
     except ValueError as cause:
         names = " or ".join(item.value for item in Loss)
         raise error("GM735", f"the loss is {names}, not {word!r}") from cause
+
+
+def _numbers(word: str | None, usual: Numbers, has_momentum: bool) -> Numbers:
+    if word is None:
+        return Numbers.FLOAT32 if has_momentum else usual
+    try:
+        found = Numbers(word)
+    except ValueError as cause:
+        names = " or ".join(item.value for item in (Numbers.FIXED, Numbers.FLOAT32))
+        raise error("GM735", f"learning is in {names}, not {word!r}") from cause
+    if found is not Numbers.FLOAT32 and has_momentum:
+        raise error(
+            "GM735",
+            "momentum is a copy of all parameters in float32, which fixed point does without",
+            hint="leave out momentum, or learn in real numbers: --train-numbers float32",
+        )
+    return found
 
 
 def _number(name: str, value: float | None, default: float) -> float:

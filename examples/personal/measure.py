@@ -24,6 +24,18 @@ WAYS: dict[str, dict[str, Any]] = {
     "biases of all layers": {"train": "bias", "learning_rate": 0.003},
     "all layers": {"train": "last=4", "learning_rate": 0.003},
     "prototypes": {"train": "prototypes=7"},
+    "neighbours": {"train": "neighbours=7x24"},
+    "last layer, fixed point": {
+        "train": "last=1",
+        "learning_rate": 0.01,
+        "train_numbers": "fixed",
+    },
+    "biases, fixed point": {"train": "bias", "learning_rate": 0.003, "train_numbers": "fixed"},
+    "all layers, fixed point": {
+        "train": "last=4",
+        "learning_rate": 0.002,
+        "train_numbers": "fixed",
+    },
 }
 
 
@@ -50,7 +62,7 @@ def measured(bundle: glowmcu.Bundle, turns: int) -> dict[str, list[int]]:
 
 
 def main() -> None:
-    """Every way of learning, in float32 behind layers that were quantized or not."""
+    """Every way of learning, in float32 behind layers that were quantized or not, and in int8."""
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, options in WAYS.items():
@@ -58,7 +70,8 @@ def main() -> None:
                 HERE / "model_float.tflite", "nrf52", Path(folder) / "net", "net",
                 samples=HERE / "calibration.npz", io="float", **options,
             )  # fmt: skip
-            people = measured(bundle, 1 if name == "prototypes" else TURNS)
+            # Without gradients a window is seen once.
+            people = measured(bundle, 1 if name in ("prototypes", "neighbours") else TURNS)
             before, after, count = (sum(row) for row in zip(*people.values(), strict=True))
             results[name] = {
                 "before": before, "after": after, "windows": count, "people": people,

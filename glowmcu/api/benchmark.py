@@ -242,6 +242,9 @@ class Benchmark(Shown):
         }
         if self.costs is not None:
             body["runs"] = self.costs.json()
+        if self.manifest.delegation is not None:
+            # Measured on the core, in the accelerator's place; there they are estimates.
+            body["estimates"] = dataclasses.asdict(self.manifest.delegation)
         if self.shared is not None:
             body["two_cores"] = {"speed_up": self.speed_up, **self.shared.json()}
         if self.on in MODELS:

@@ -41,6 +41,7 @@ from glowmcu.option_words import (
     Optimize,
     PackageName,
     RoundingWord,
+    TrainNumbersWord,
     WeightsWord,
 )
 from glowmcu.pipeline import check_output, compile_model, default_name, packaging
@@ -49,7 +50,7 @@ from glowmcu.planning_progress import PlanningObserver
 from glowmcu.quality import Demands, unmeasured
 from glowmcu.quality_text import NOT_MEASURED, ROUNDED_ALONE, warning_notes
 from glowmcu.slides import GivenSlide
-from glowmcu.training import training_of
+from glowmcu.training import Numbers, training_of
 
 if TYPE_CHECKING:
     from glowmcu.api.quantization import ProfileGiven, SamplesGiven
@@ -82,7 +83,7 @@ def compile(
     example_inputs: ExampleInputs | None = None, require_sqnr: float | None = None,
     require_agreement: float | None = None, train: str | None = None,
     loss: LossWord | None = None, learning_rate: float | None = None,
-    momentum: float | None = None,
+    momentum: float | None = None, train_numbers: TrainNumbersWord | None = None,
 ) -> Bundle:  # fmt: skip
     """Compile a model to C in the folder `output` (`build/<name>` if it is None).
 
@@ -126,7 +127,8 @@ def compile(
 
     Learning: `train` says which layers learn on the device ("last=1", "dense_1,dense_2", with
     "bias" their biases alone, "prototypes=5" means of five classes), `loss` by which measure;
-    `learning_rate` and `momentum` are what NAME_reset begins with.
+    `learning_rate` and `momentum` are what NAME_reset begins with; `train_numbers` are float32
+    where the core has an FPU, else fixed point where the layers can be.
 
     Raises GlowmcuError with every problem that was found: GM1xx to GM3xx of the model and its
     quantization, GM4xx of memory, GM5xx of names, files and kernels, GM7xx of arguments.
@@ -139,7 +141,9 @@ def compile(
     given, pipeline = read_source(model, preprocess, example_inputs)
     chosen, border = border_of(io, quantization, profile is None and samples is None)
     inputs = inputs_of(input_shapes, define, bind, states, slide, camera, custom)
-    inputs = replace(inputs, training=training_of(train, loss, learning_rate, momentum))
+    usual = Numbers.FLOAT32 if core(found.core).has_fpu else Numbers.AUTOMATIC
+    training = training_of(train, loss, learning_rate, momentum, train_numbers, usual)
+    inputs = replace(inputs, training=training)
     if pipeline is None:
         refuse_stored_weights(given, quantization, inputs)
     options = Options(

@@ -59,7 +59,9 @@ GROUPS = {
     ),
     "What is shown and written": ("--explain", "--pareto", "--report", "--dump-ir"),
     "Code on the target": ("--steps", "--cores", "--accelerator", "--instrument", "--dump-tensors"),
-    "Learning on the device": ("--train", "--loss", "--learning-rate", "--momentum"),
+    "Learning on the device": (
+        "--train", "--loss", "--learning-rate", "--momentum", "--train-numbers",
+    ),
     "Numbers and kernels": ("--rounding", "--simplify", "--kernels"),
     "This computer": ("--max-memory",),
 }  # fmt: skip

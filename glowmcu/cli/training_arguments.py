@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from glowmcu.option_words import LossWord
+from glowmcu.option_words import LossWord, TrainNumbersWord
 
 _F = TypeVar("_F", bound=Callable[..., object])
 
@@ -22,6 +22,7 @@ class TrainingArguments:
     loss: LossWord | None = None
     learning_rate: float | None = None
     momentum: float | None = None
+    train_numbers: TrainNumbersWord | None = None
 
 
 def training_options(function: _F) -> _F:
@@ -33,21 +34,26 @@ def training_options(function: _F) -> _F:
         loss: LossWord | None,
         learning_rate: float | None,
         momentum: float | None,
+        train_numbers: TrainNumbersWord | None,
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
-        training = TrainingArguments(train, loss, learning_rate, momentum)
+        training = TrainingArguments(train, loss, learning_rate, momentum, train_numbers)
         return function(training=training, **others)
 
     options = (
-        click.option("--train", metavar="last=N|LAYERS[,bias]|prototypes=K",
+        click.option("--train", metavar="last=N|LAYERS[,bias]|prototypes=K|neighbours=KxM|normal",
                      help="Add NAME_train: these layers learn; with bias their biases alone; with "
-                          "prototypes the means of K classes, nearest wins."),
+                          "prototypes the means of K classes, with neighbours the last M samples "
+                          "of each, nearest wins; with normal how far from that something is."),
         click.option("--loss", type=click.Choice(get_args(LossWord)),
                      help="What learning makes smaller. Default: cross-entropy."),
         click.option("--learning-rate", type=float, metavar="X",
                      help="How far a step goes. Default: 0.01; the application may change it."),
         click.option("--momentum", type=float, metavar="X",
                      help="How much of the steps before goes on. Default: none."),
+        click.option("--train-numbers", type=click.Choice(get_args(TrainNumbersWord)),
+                     help="What parameters and gradients are. Default: float32 with an FPU, else "
+                          "fixed where the layers can."),
     )  # fmt: skip
     wrapped: Any = with_training
     for option in reversed(options):

@@ -32,10 +32,13 @@ class RegionCost:
 
 @dataclass(frozen=True)
 class Lowered:
-    """A region as one operator, and constants that are its last operands."""
+    """A region as one operator, and constants that are its last operands. Its weights have to be in
+    the board's memory `weights_memory`, if that is not empty.
+    """
 
     op: Delegate
     constants: tuple[Array, ...] = ()
+    weights_memory: str = ""
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,10 @@ def _notes(division: Division, device: str, estimated_by: str) -> DelegationNote
         device, estimated_by,
         {node.name: _region_note(region) for node, region in division.regions.items()},
         {node.name: why for node, why in division.stays.items()},
+        {
+            f"weights:{node.name}": region.weights_memory
+            for node, region in division.regions.items() if region.weights_memory
+        },
     )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ class Region:
     constants: tuple[Node, ...]
     cost: RegionCost
     host_cycles: float
+    weights_memory: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def _lowered(
         type_ = TensorType(data.shape, element_type_of(data.dtype))
         value = Value(type_, f"{nodes[0].name}/{word}")
         constants.append(Node(constant(data), (), (value,), value.name))
-    return Region(nodes, made.op, tuple(constants), cost, here)
+    return Region(nodes, made.op, tuple(constants), cost, here, made.weights_memory)
 
 
 def region_graph(graph: Graph, nodes: Sequence[Node]) -> Graph:

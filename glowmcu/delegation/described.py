@@ -30,9 +30,10 @@ _TOML = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "t
 _MOST_BYTES = 1 << 20
 _PREFIX = re.compile(r"[a-z][a-z0-9_]{0,11}")
 _OPERATIONS: dict[str, type[Operation]] = {item.name: item for item in HOOKED}
-#: Prefixes that are other functions' already.
-_TAKEN = ("glowmcu", "ethos_u")
+#: Prefixes that are other functions' or other files' of a bundle already.
+_TAKEN = ("glowmcu", "ethos_u", "model", "weights")
 _MOST_ALIGN = 16
+_KEYS = ("name", "prefix", "boards", "align", "weights_align", "weights_memory", "cost", "accepts")
 _NUMBER = "a number that is not negative"
 
 
@@ -57,6 +58,7 @@ class DescribedBackEnd:
     boards: tuple[str, ...] = ()
     align: int = 1
     weights_align: int = 1
+    weights_memory: str = ""
     cycles_per_call: float = 0.0
     cycles_per_region: float = 0.0
     bytes_per_cycle: float = 0.0
@@ -87,9 +89,8 @@ class DescribedBackEnd:
             body, self.name, self.prefix, align=self.align, weights_align=self.weights_align
         )
         cycles = round(self.cost(region, op).cycles)
-        return Lowered(
-            Delegate(body, self.name, self.prefix, cycles, self.align, self.weights_align)
-        )
+        op = Delegate(body, self.name, self.prefix, cycles, self.align, self.weights_align)
+        return Lowered(op, weights_memory=self.weights_memory)
 
     def cost(self, region: Graph, op: Delegate) -> RegionCost:
         compute = sum(self._cycles(node) for node in region.nodes if type(node.op) in HOOKED)
@@ -113,11 +114,11 @@ def read_described(path: Path, target: Target) -> DescribedBackEnd:
     reader = _Reader(path.name, body)
     cost = reader.table("cost")
     accepts = tuple(reader.acceptances())
-    reader.unknown(body, ("name", "prefix", "boards", "align", "weights_align", "cost", "accepts"))
+    reader.unknown(body, _KEYS)
     reader.unknown(cost, ("cycles_per_call", "cycles_per_region", "bytes_per_cycle"), "cost.")
     back_end = DescribedBackEnd(
         reader.text("name"), reader.prefix(), accepts, target, reader.boards(),
-        reader.align("align"), reader.align("weights_align"),
+        reader.align("align"), reader.align("weights_align"), reader.memory(),
         reader.number(cost, "cycles_per_call", "cost."),
         reader.number(cost, "cycles_per_region", "cost."),
         reader.number(cost, "bytes_per_cycle", "cost."), path.name,
@@ -169,7 +170,7 @@ class _Reader:
         if not isinstance(value, str) or not _PREFIX.fullmatch(value) or value in _TAKEN:
             self.add(
                 f"prefix is {value!r}; C functions begin with it: 1 to 12 of a-z, 0-9 and _, a "
-                f"letter first, and not {' or '.join(_TAKEN)}"
+                f"letter first, and not {', '.join(_TAKEN)}"
             )
             return ""
         return value
@@ -180,6 +181,13 @@ class _Reader:
             self.add(f"boards is {value!r}; it must be a list of names of boards")
             return ()
         return tuple(value)
+
+    def memory(self) -> str:
+        value = self._body.get("weights_memory", "")
+        if not isinstance(value, str):
+            self.add(f"weights_memory is {value!r}; it must be the name of a region of the board")
+            return ""
+        return value
 
     def align(self, key: str) -> int:
         value = self._body.get(key, 1)

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from glowmcu.delegation.back_end import Lowered, Refused, RegionCost, border_bytes
-from glowmcu.delegation.vela import Vela
+from glowmcu.delegation.vela import Vela, VelaEnded
 from glowmcu.delegation.vela_file import VelaRegion, left_on_core, read_region
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.exporter import export_tflite
 from glowmcu.ir.body import body_of
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Constant, Rounding
-from glowmcu.ir.types import ElementType
+from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.delegate import Delegate, EthosU
+from glowmcu.ops.elementwise import Add
 
 #: What C functions and macros of all of them begin with.
 PREFIX = "ethos_u"
@@ -57,7 +58,13 @@ class EthosUBackEnd:
 
     def lowered(self, region: Graph) -> Lowered | Refused:
         named, nodes = _named(region)
-        output = self.vela.compiled(export_tflite(named))
+        try:
+            output = self.vela.compiled(_file(named))
+        except VelaEnded as cause:
+            failing = self._failing_alone(region)
+            if not failing:
+                raise
+            return Refused(dict.fromkeys(failing, f"Vela fails for it: {cause.how}"))
         try:
             left = left_on_core(output.data, self.vela.command)
         except GlowmcuError as cause:
@@ -75,6 +82,23 @@ class EthosUBackEnd:
             raise self.vela.failed(f"its file is not understood: {cause}") from cause
         cycles = round(self._cost(region, output.cycles).cycles)
         return Lowered(replace(op, cycles=cycles), (found.commands, found.constants))
+
+    def _failing_alone(self, region: Graph) -> list[Node]:
+        """Nodes that Vela ends for; none if it ends for anything, or for all of them only."""
+        if not self._survives(_nothing_special()):
+            return []
+        return [
+            node
+            for node in region.nodes
+            if not isinstance(node.op, Constant) and not self._survives(_alone(region, node))
+        ]
+
+    def _survives(self, graph: Graph) -> bool:
+        try:
+            self.vela.compiled(_file(_named(graph)[0]))
+        except VelaEnded:
+            return False
+        return True
 
     def _operator(self, region: Graph, named: Graph, found: VelaRegion) -> EthosU:
         """Raises ValueError for places outside of the memory, KeyError for tensors without one."""
@@ -95,6 +119,18 @@ class EthosUBackEnd:
 
     def _cost(self, region: Graph, cycles: int) -> RegionCost:
         return RegionCost(cycles, _CALL_CYCLES + border_bytes(region) / _COPIED_PER_CYCLE)
+
+
+def _file(graph: Graph) -> bytes:
+    """Weights of four bits as int8: Vela 5.2 ends with a division by zero for packed ones."""
+    return export_tflite(graph, packs_weights=False)
+
+
+def _nothing_special() -> Graph:
+    """What every Vela compiles."""
+    type_ = TensorType((1, 4, 4, 8), ElementType.I8, Quantization((0.5,), (0,)))
+    x, y = Value(type_, "x"), Value(type_, "y")
+    return Graph("region", (x,), (Node(Add(), (x, x), (y,), "y"),), (y,))
 
 
 def _alone(graph: Graph, node: Node) -> Graph:

@@ -29,10 +29,11 @@ def find_back_end(given: str, board: Board | None, target: Target) -> BackEnd:
         return found
     if given in ACCELERATORS:
         if board is not None and board.memory and given not in board.accelerators:
-            has = ", ".join(board.accelerators)
+            has = " and ".join(board.accelerators)
+            own = f'`accelerators = ["{given}"]`'
             raise error(
                 "GM773", f"{board.name} has no {given}", str(board.file),
-                f"it has {has}" if has else f'if so, say `accelerators = ["{given}"]` in a copy',
+                f"it has {has}" if has else f"if the chip has it, say {own} in a copy of the file",
             )  # fmt: skip
         small = target.goal in (Goal.RAM, Goal.SIZE)
         return EthosUBackEnd(find_vela(given, small))

@@ -6,6 +6,7 @@ import csv
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from glowmcu.errors import error
+from glowmcu.errors import GlowmcuError, Problem, error
 
 #: What Vela may take for one region.
 _SECONDS = 300
@@ -32,6 +33,14 @@ ACCELERATORS = (
     "ethos-u65-512", "ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1024",
     "ethos-u85-2048",
 )  # fmt: skip
+
+
+class VelaEnded(GlowmcuError):
+    """GM776 of a Vela that ended before its work was done: `how`, in a clause."""
+
+    def __init__(self, problems: Sequence[Problem], how: str) -> None:
+        super().__init__(list(problems))
+        self.how = how
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,8 @@ class Vela:
         except OSError as cause:
             raise self.failed(f"it does not start: {cause.strerror}") from cause
         if done.returncode != 0:
-            raise self.failed(f"it ended with {done.returncode}", done.stdout + done.stderr)
+            how = _ending(done.returncode)
+            raise VelaEnded(self.failed(how, done.stdout + done.stderr).problems, how)
         return done.stdout + done.stderr
 
     def _written(self, path: Path, said: str) -> bytes:
@@ -97,7 +107,7 @@ class Vela:
         except (IndexError, KeyError, ValueError, OSError) as cause:
             raise self.failed("its summary has no cycles", said) from cause
 
-    def failed(self, what: str, said: str = "") -> Exception:
+    def failed(self, what: str, said: str = "") -> GlowmcuError:
         """GM776, with the last lines that it said."""
         lines = [line.strip() for line in said.splitlines() if line.strip()]
         words = "".join(f"\n  {line[:200]}" for line in lines[-6:])
@@ -123,6 +133,11 @@ def find_vela(accelerator: str, small: bool) -> Vela:
 def _environment() -> dict[str, str]:
     """That of this process, but for what makes another Python find this one's packages."""
     return {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+
+
+def _ending(code: int) -> str:
+    names = {known.value: known.name for known in signal.Signals}
+    return f"it ended with {names.get(-code, code)}"
 
 
 def _refusals(said: str) -> dict[str, str]:

@@ -23,6 +23,12 @@ _METADATA = b"OfflineMemoryAllocation"
 #: Commands, what they read, memory, and fast memory, which is the same here.
 _FIRST_INPUT = 4
 _HEADER = b"COP1"
+#: Driver actions: a configuration of three words, and the stream of commands behind its own.
+_CONFIG, _STREAM = 1, 2
+#: Commands that set which region an operand, a result, weights or a transfer is in.
+#: Source: ethos-u-core-driver, ethosu55_interface.h.
+_REGIONS = (0x10F, 0x11F, 0x128, 0x129, 0x130, 0x131, 0x18F)
+_INSIDE = 0x100
 
 
 @dataclass(frozen=True)
@@ -56,16 +62,42 @@ def read_region(data: bytes, file_name: str) -> VelaRegion:
     with damaged_file(file_name, len(data)):
         offsets = _offsets(data, len(model.tensors))
     found = VelaRegion(
-        _bytes(commands.data), _bytes(constants.data), int(prod(scratch.shape)),
+        _bytes(commands.data), _constants(constants.data), int(prod(scratch.shape)),
         _places(model, op.inputs[_FIRST_INPUT:], offsets), _places(model, op.outputs, offsets),
     )  # fmt: skip
-    if found.commands[:4].tobytes() != _HEADER or not found.constants.size:
+    if found.commands[:4].tobytes() != _HEADER:
         raise ValueError(f"its commands begin with {found.commands[:4].tobytes()!r}")
+    _expect_regions(found.commands)
     return found
+
+
+def _expect_regions(commands: Array) -> None:
+    """Raise ValueError for commands that address more than what the driver is given: constants,
+    memory, and that again as fast memory.
+
+    A word of 16 bits is what a command is, one of 16 its argument; those of 0x4000 and more have a
+    word of 32 bits behind them. Memory inside of the device has a bit of its own.
+    """
+    words = np.frombuffer(commands[: commands.size & ~3].tobytes(), "<u4").tolist()
+    at = 1
+    while at < len(words) and words[at] & 0xFF != _STREAM:
+        at += 3 if words[at] & 0xFF == _CONFIG else 1
+    at += 1
+    while at < len(words):
+        code, argument = words[at] & 0xFFFF, words[at] >> 16
+        if code in _REGIONS and not argument & _INSIDE and argument not in (0, 1, 2):
+            raise ValueError(f"a command addresses region {argument}")
+        at += 2 if code & 0x4000 else 1
 
 
 def _bytes(data: memoryview | None) -> Array:
     return np.frombuffer(data if data is not None else b"", np.uint8)
+
+
+def _constants(data: memoryview | None) -> Array:
+    """Something, even of regions that read nothing."""
+    found = _bytes(data)
+    return found if found.size else np.zeros(16, np.uint8)
 
 
 def _places(

@@ -148,6 +148,12 @@ class RegionPlaces:
     symbols: Mapping[Buffer, str]
     outside: frozenset[Buffer]
 
+    def of(self, root: Buffer, first: int) -> str:
+        """A pointer to the byte `first` of a root buffer: a part of a result that is another."""
+        if root not in self.outside:
+            return f"a + {self.symbols[root]} + {first}"
+        return f"{self.symbols[root]} + {first // root.type.element.size_bytes}"
+
 
 def region_places(program: Program, label: str) -> RegionPlaces:
     """Results that are a buffer of their own are made in place of the region's."""
@@ -209,7 +215,7 @@ def region_view(
               if item.symbol not in _outside_symbols(places)]  # fmt: skip
     calls = " ".join(f"{layer.call} {layer.hook}" for layer in layers)
     moves = tuple(
-        MoveView(f"out{i}", f"a + {places.symbols[root]} + {first}", buffer.size_bytes)
+        MoveView(f"out{i}", places.of(root, first), buffer.size_bytes)
         for i, buffer in enumerate(program.outputs)
         for root, first in [program.root(buffer)] if places.symbols[root] != f"out{i}"
     )  # fmt: skip

@@ -73,7 +73,8 @@ class LayerText:
     def _result(self, number: int) -> ResultView:
         """Of a cascade, too, the whole tensor; the buffer may be some of its rows."""
         type_, buffer = self.run.node.signature.outputs[number], self.run.outputs[number]
-        quantized = type_.quantization is not None
+        # Weights that are computed have a scale a channel, for which there is no place here.
+        quantized = type_.quantization is not None and not type_.quantization.per_channel
         return ResultView(
             c_string(self.run.node.outputs[number].name),
             type_.shape,

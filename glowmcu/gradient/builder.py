@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -71,6 +72,12 @@ class Builder:
 
     def reshape(self, value: Value, shape: Shape) -> Value:
         return value if value.type.shape == shape else self.add(Reshape(shape), value)
+
+    def typed_reshape(self, value: Value, shape: Shape) -> Value:
+        """`value` of another shape, whatever its elements are."""
+        if value.type.shape == shape:
+            return value
+        return self.add_typed(Reshape(shape), (value,), replace(value.type, shape=shape))
 
     def broadcast(self, value: Value, shape: Shape) -> Value:
         return value if value.type.shape == shape else self.add(BroadcastTo(shape), value)

@@ -81,4 +81,5 @@ def training_entry(
         ),
         inference if is_known else None,
         round(fit.cycles) - inference if is_known else None,
+        told["numbers"],
     )

@@ -9,93 +9,31 @@ Source: Welford, 1962; Snell et al., Prototypical Networks, 2017.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from glowmcu.errors import ExitCode, error
-from glowmcu.gradient.builder import Builder
-from glowmcu.ir.graph import Graph, Rate, State, Value
-from glowmcu.ir.rewriting import remove_dead_nodes
-from glowmcu.ir.types import ElementType, TensorType
-from glowmcu.learning.layers import trained_layers
-from glowmcu.learning.stage import FLAG, ONE, STAGE, Names, called, told
-from glowmcu.ops.comparison import Equal, Select
+from glowmcu.ir.graph import Graph
+from glowmcu.learning.features import UNSEEN, head_of, state_of
+from glowmcu.ops.comparison import Select
 from glowmcu.ops.division import Div
 from glowmcu.ops.elementwise import Maximum
-from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 from glowmcu.ops.multiply_add import MultiplyAdd
-from glowmcu.ops.quantization import Dequantize
 from glowmcu.ops.reduction import ReduceSumSquare
-from glowmcu.training import Training
-
-#: The score of a class that nothing was seen of.
-_UNSEEN = -1e30
 
 
 def with_prototypes(graph: Graph, classes: int, file_name: str) -> Graph:
     """`graph` with `classes` prototypes for its last layer. Raises GM360, GM362."""
-    (layer,) = trained_layers(graph, Training(1), file_name)
-    (result,), features = graph.results, layer.node.inputs[0]
-    if not isinstance(layer.node.op, FullyConnected | BatchMatMul) or not _is_row(features):
-        raise error(
-            "GM362",
-            f"prototypes take the place of a last fully connected layer, and {layer.node.name!r} "
-            f"is {layer.node.op.name} of {features.type}",
-            file_name,
-            "let that layer learn: --train last=1",
-            ExitCode.UNSUPPORTED,
-        )
-    names = Names(value.name for value in (*graph.inputs, *graph.outputs))
-    infer, learn = Builder("prototypes"), Builder("learning", STAGE)
-    length = features.type.element_count
-    x = features
-    if features.type.quantization is not None:
-        x = infer.add(Dequantize(), features)
-    x = infer.reshape(x, (1, length))
-    means = _state("prototypes/means", (classes, length))
-    counts = _state("prototypes/counts", (classes, 1))
-    apart = infer.minus(x, means.value)
-    squares = infer.add(ReduceSumSquare((1,), True), apart)
-    zero, unseen = infer.number(0.0), infer.number(_UNSEEN)
-    is_seen = infer.greater(counts.value, zero)
-    scores = infer.add(Select(), is_seen, infer.scaled(squares, -1.0), unseen)
-    output = called(infer, infer.reshape(scores, (1, classes)), result.name)
-    label = Value(FLAG, names.new("label"))
-    is_it = _is_class(learn, label, classes)
+    head = head_of(graph, "prototypes", file_name)
+    infer, learn, x = head.infer, head.learn, head.features
+    means = state_of("prototypes/means", np.zeros((classes, head.length), np.float32))
+    counts = state_of("prototypes/counts", np.zeros((classes, 1), np.float32))
+    squares = infer.add(ReduceSumSquare((1,), True), infer.minus(x, means.value))
+    is_seen = infer.greater(counts.value, infer.number(0.0))
+    scores = infer.add(Select(), is_seen, infer.scaled(squares, -1.0), infer.number(UNSEEN))
+    is_it = head.is_class(classes, learn.number(1.0), learn.number(0.0))
     counted = learn.plus(counts.value, is_it)
     share = learn.add(Div(), is_it, learn.add(Maximum(), counted, learn.number(1.0)))
     moved = learn.add(MultiplyAdd(2), share, learn.minus(x, means.value), means.value)
     near = learn.times(is_it, learn.where(learn.greater(counts.value, learn.number(0.0)), squares))
-    loss = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)
-    shown = called(learn, learn.reshape(learn.sum(near, (0, 1)), (1,)), names.new("loss"))
-    assigned = {means: moved, counts: counted, loss: shown}
-    made = replace(
-        graph,
-        inputs=(*graph.inputs, label, *(state.value for state in assigned)),
-        nodes=(*graph.nodes, *infer.nodes, *learn.nodes),
-        outputs=(output, shown, *assigned.values()),
-        metadata={
-            **graph.metadata, **told("distance", (label,), shown, (means, counts), assigned),
-        },
-        states=tuple(assigned),
-        rates=(Rate("inference", 0, 1), Rate("learning", 0, 1, label.name, classes)),
-    )  # fmt: skip
-    made = remove_dead_nodes(made)
-    made.verify()
-    return made
-
-
-def _is_row(features: Value) -> bool:
-    return features.type.rank > 0 and features.type.element_count == features.type.shape[-1]
-
-
-def _state(name: str, shape: tuple[int, ...]) -> State:
-    return State(Value(TensorType(shape, ElementType.F32), name), np.zeros(shape, np.float32), True)
-
-
-def _is_class(build: Builder, label: Value, classes: int) -> Value:
-    """1 in the row of the label's class, else 0: (classes, 1)."""
-    numbers = build.constant(np.arange(classes, dtype=np.int32).reshape(classes, 1))
-    is_it = build.add(Equal(), numbers, label, element=ElementType.BOOL)
-    return build.add(Select(), is_it, build.number(1.0), build.number(0.0))
+    loss = learn.reshape(learn.sum(near, (0, 1)), (1,))
+    scores = infer.reshape(scores, (1, classes))
+    return head.finished("distance", scores, loss, {means: moved, counts: counted}, classes)

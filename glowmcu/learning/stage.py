@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
+from glowmcu.errors import ExitCode, error
 from glowmcu.gradient.builder import Builder
-from glowmcu.ir.graph import State, Value
+from glowmcu.ir.graph import Graph, Node, Rate, State, Value
+from glowmcu.ir.rewriting import remove_dead_nodes
 from glowmcu.ir.types import ElementType, TensorType
 
 #: A real number, and what asks for learning.
@@ -39,6 +43,7 @@ def told(
     loss: Value,
     parameters: Iterable[State],
     states: Iterable[State],
+    numbers: str = "float32",
 ) -> dict[str, str]:
     """Which value is what, for who makes a bundle of the graph."""
     names = [state.value.name for state in states]
@@ -51,8 +56,60 @@ def told(
         "parameters": [state.value.name for state in parameters],
         "momenta": [name for name in names if name.endswith(MEMORY)],
         "settings": [name for name in names if name in _SETTINGS],
+        "numbers": numbers,
     }
     return {LEARNS: json.dumps(told)}
+
+
+def learning_graph(
+    graph: Graph,
+    nodes: Sequence[Node],
+    outputs: Sequence[Value],
+    arguments: Sequence[Value],
+    shown: Value,
+    assigned: Mapping[State, Value],
+    entry: Mapping[str, str],
+    classes: int,
+) -> Graph:
+    """The model with a stage that learns. `outputs` are what its own have become; `shown` is the
+    loss, `assigned` what the states of learning become. The last argument asks for learning.
+    """
+    count = len(graph.results)
+    made = replace(
+        graph,
+        inputs=(
+            *graph.arguments, *arguments, *(state.value for state in (*graph.states, *assigned)),
+        ),
+        nodes=tuple(nodes),
+        outputs=(*outputs[:count], shown, *outputs[count:], *assigned.values()),
+        metadata={**graph.metadata, **entry},
+        states=(*graph.states, *assigned),
+        rates=(Rate("inference", 0, 1), Rate("learning", 0, 1, arguments[-1].name, classes)),
+    )  # fmt: skip
+    made = remove_dead_nodes(made)
+    made.verify()
+    return made
+
+
+def expect_no_state(graph: Graph, learnt: Container[Value], file_name: str) -> None:
+    """Raise GM363 if a state becomes what learning has influence on: its gradient would have to go
+    back through the runs before.
+    """
+    for state, value in zip(graph.states, graph.assigned, strict=True):
+        if value in learnt:
+            raise error(
+                "GM363",
+                f"what learns has influence on the state {state.value.name!r}, and gradients do "
+                "not go back to the runs before",
+                file_name,
+                "let only layers behind the states learn, as --train last=1",
+                ExitCode.UNSUPPORTED,
+            )
+
+
+def setting(name: str, value: float) -> State:
+    """A number that the application may change between runs."""
+    return State(Value(ONE, name), np.full(1, value, np.float32), True)
 
 
 def called(build: Builder, value: Value, name: str) -> Value:

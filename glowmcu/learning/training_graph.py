@@ -12,19 +12,32 @@ import numpy as np
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
 from glowmcu.gradient.builder import Builder
 from glowmcu.gradient.differentiate import MissingGradient, gradients
-from glowmcu.ir.graph import Graph, Rate, State, Value
-from glowmcu.ir.operation import Array
+from glowmcu.ir.graph import Graph, State, Value
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.learning.fixed_point import with_fixed_point
 from glowmcu.learning.layers import TrainedLayer, trained_layers
 from glowmcu.learning.losses import LossGradient, cross_entropy, squared_error
+from glowmcu.learning.neighbours import with_neighbours
+from glowmcu.learning.normality import with_normality
 from glowmcu.learning.prototypes import with_prototypes
 from glowmcu.learning.real_part import RealPart, part_behind, real_constant, with_real_part
-from glowmcu.learning.stage import FLAG, MEMORY, ONE, STAGE, Names, called, told
+from glowmcu.learning.stage import (
+    FLAG,
+    MEMORY,
+    ONE,
+    STAGE,
+    Names,
+    called,
+    expect_no_state,
+    learning_graph,
+    setting,
+    told,
+)
 from glowmcu.lowering import fold_constants
 from glowmcu.ops.activation import Neg
 from glowmcu.ops.assign import Assign
 from glowmcu.ops.multiply_add import MultiplyAdd
-from glowmcu.training import Loss, Training
+from glowmcu.training import Loss, Numbers, Training
 
 
 def with_training(graph: Graph, training: Training | None, file_name: str) -> Graph:
@@ -32,10 +45,27 @@ def with_training(graph: Graph, training: Training | None, file_name: str) -> Gr
     if training is None:
         return graph
     graph = fold_constants.run(graph)
-    result = _only_result(graph, file_name)
+    _expect_one_result(graph, file_name)
     if training.prototypes:
         return with_prototypes(graph, training.prototypes, file_name)
+    if training.neighbours is not None:
+        return with_neighbours(graph, *training.neighbours, file_name)
+    if training.normality:
+        return with_normality(graph, file_name)
     layers = trained_layers(graph, training, file_name)
+    if training.numbers is not Numbers.FLOAT32:
+        try:
+            return with_fixed_point(graph, layers, training, file_name)
+        except GlowmcuError:
+            if training.numbers is Numbers.FIXED:
+                raise
+    return _with_real_numbers(graph, layers, training, file_name)
+
+
+def _with_real_numbers(
+    graph: Graph, layers: tuple[TrainedLayer, ...], training: Training, file_name: str
+) -> Graph:
+    (result,) = graph.results
     states = _parameters(graph, layers)
     problems: list[Problem] = []
     part = part_behind(graph, {layer.node: None for layer in layers})
@@ -47,6 +77,7 @@ def with_training(graph: Graph, training: Training | None, file_name: str) -> Gr
             "GM362", f"no layer that learns has influence on {result.name!r}", file_name,
             "name layers in front of the output",
         )  # fmt: skip
+    expect_no_state(graph, {value for node in part for value in node.outputs}, file_name)
     names = Names(value.name for value in (*graph.inputs, *graph.outputs))
     build = Builder("learning", STAGE)
     arguments, learnt = _loss(build, training, real, real.real[result], names, file_name)
@@ -66,31 +97,18 @@ def with_training(graph: Graph, training: Training | None, file_name: str) -> Gr
     descent.expect_all(file_name)
     assigned = {**descent.assigned(), loss: shown}
     end = real.real[result].type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
-    made = Graph(
-        graph.name,
-        (*graph.inputs, *arguments, *(state.value for state in assigned)),
-        (*real.nodes, *build.nodes),
-        (*real.outputs, shown, *assigned.values()),
-        graph.rounding,
-        {
-            **graph.metadata,
-            **told(training.loss.value, arguments, shown, states.values(), assigned),
-        },
-        graph.kept,
-        tuple(assigned),
-        (Rate("inference", 0, 1), Rate("learning", 0, 1, arguments[-1].name, end)),
-    )
-    made.verify()
-    return made
+    entry = told(training.loss.value, arguments, shown, states.values(), assigned)
+    nodes = (*real.nodes, *build.nodes)
+    return learning_graph(graph, nodes, real.outputs, arguments, shown, assigned, entry, end)
 
 
-def _only_result(graph: Graph, file_name: str) -> Value:
-    if graph.states or graph.rates:
+def _expect_one_result(graph: Graph, file_name: str) -> None:
+    if graph.rates:
         raise error(
             "GM363",
-            "a model with states cannot learn yet",
+            "a model of several rates cannot learn",
             file_name,
-            "train the part behind the states as a model of its own",
+            "train the part that learns as a model of its own",
             ExitCode.UNSUPPORTED,
         )
     if not graph.arguments:
@@ -110,7 +128,6 @@ def _only_result(graph: Graph, file_name: str) -> Value:
             "export the model with the output that is to learn",
             ExitCode.UNSUPPORTED,
         )
-    return graph.results[0]
 
 
 def _parameters(graph: Graph, layers: tuple[TrainedLayer, ...]) -> dict[Value, State]:
@@ -142,8 +159,8 @@ class _Descent:
 
     def __init__(self, build: Builder, training: Training, parameters: list[State]) -> None:
         self._build = build
-        self._rate = _setting("learning_rate", training.learning_rate)
-        self._momentum = _setting("momentum", training.momentum) if training.momentum else None
+        self._rate = setting("learning_rate", training.learning_rate)
+        self._momentum = setting("momentum", training.momentum) if training.momentum else None
         self.states = {state.value: state for state in parameters}
         self._steps: dict[State, Value] = {}
         self._memories: dict[State, Value] = {}
@@ -178,9 +195,3 @@ class _Descent:
         kept = {item: self._build.add(Assign(), item.value) for item in settings}
         ordered = {state: self._steps[state] for state in self.states.values()}
         return {**ordered, **self._memories, **kept}
-
-
-def _setting(name: str, value: float) -> State:
-    """A number that the application may change between runs."""
-    data: Array = np.full(1, value, np.float32)
-    return State(Value(ONE, name), data, True)

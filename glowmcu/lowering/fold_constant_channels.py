@@ -85,7 +85,7 @@ class _Layer:
     def fold_constant_operands(self, x: ValueRange) -> None:
         """Weights of operand channels that hold one value, wherever a window looks."""
         offsets = x.low - self.node.inputs[0].type.zero_point
-        if self._is_depthwise or len(offsets) != self._weights.shape[2]:
+        if len(offsets) != self._weights.shape[2]:
             return  # groups; and one constant makes a depthwise channel constant as a whole
         foldable = x.is_constant & ((offsets == 0) | (not self._may_see_padding()))
         sums = (self._weights * np.where(foldable, offsets, 0)).sum(axis=(1, 2))

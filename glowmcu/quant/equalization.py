@@ -112,7 +112,7 @@ def _factors(
         factors = np.sqrt(factors / load)
         factors /= factors.max()
     # Powers of two change no bit of any weight's fraction.
-    return np.asarray(np.exp2(np.round(np.log2(np.maximum(factors, 1.0 / _LARGEST_FACTOR)))))
+    return np.asarray(np.exp2(np.round(np.log2(factors))))
 
 
 def _input_channels(node: Node, weights: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.table import Table
@@ -12,7 +13,9 @@ from glowmcu.manifest import Manifest
 from glowmcu.number_text import count
 from glowmcu.report.fitting_table import plain_table
 from glowmcu.report.sections import Section
-from glowmcu.verify.measurement import Measurement
+
+if TYPE_CHECKING:
+    from glowmcu.verify.measurement import Measurement
 
 CORE = "core"
 

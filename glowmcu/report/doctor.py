@@ -73,6 +73,7 @@ def uses() -> tuple[Use, ...]:
             tuple(_version(tool) or tool for tool in flash.found_tools()), flash.missing(),
         ),
         _package("models in ONNX", ("compile", "export", "profile", "tune"), "onnx", "onnx"),
+        _package("regions for an Ethos-U", ("compile",), "ethosu", "ethos-u", "ethos-u-vela"),
         _package("images as samples", ("profile", "tune"), "PIL", "images", "pillow"),
         _package("pictures of plans", ("compile", "tune", "verify"), "matplotlib", "plots"),
     )  # fmt: skip

@@ -8,6 +8,7 @@ import numpy as np
 
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.frontend.tflite.writer_tables import TensorRef
+from glowmcu.kernels.common.hooks import HOOKED
 
 #: An accelerator that computes convolutions and additions.
 ACME = """
@@ -32,6 +33,15 @@ cycles_per_output = 0.1
 """
 
 
+#: One that computes all that hooks can, for nothing.
+FREE = """
+name = "All"
+prefix = "all"
+align = 16
+weights_align = 16
+""" + "".join(f'[[accepts]]\noperator = "{item.name}"\n' for item in HOOKED)
+
+
 def acme(folder: Path, text: str = ACME, name: str = "acme.toml") -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")
@@ -54,6 +64,7 @@ class Builder:
         return self.model.tensor(f"t{self._count}", shape, "int8", 0.1, 3)
 
     def conv(self, x: TensorRef, before: int, after: int, size: int = 8, k: int = 3) -> TensorRef:
+        """Of an image of `size` by `size`."""
         self._count += 1
         weights = self._random.integers(-127, 128, (after, k, k, before)).astype(np.int8)
         scales = self._random.uniform(0.001, 0.01, after).tolist()

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from glowmcu.compilation import Options
 from glowmcu.cores import core
 from glowmcu.delegation.delegate_regions import divide
 from glowmcu.delegation.described import read_described
+from glowmcu.facts.document import read_facts
 from glowmcu.host_compiler import STRICT_FLAGS, host_compiler
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.interpreter import run_graph
@@ -26,9 +28,12 @@ from glowmcu.lowering.passes import lower
 from glowmcu.ops.delegate import Delegate
 from glowmcu.ops.registry import load_operations
 from glowmcu.pipeline import compile_model, reference_graph
+from glowmcu.report.page import report_page
 from glowmcu.verify.host import Host
 from tests.conftest import SHARED
-from tests.delegation.models import ACME, acme, around_the_core, chain, several_outputs
+from tests.delegation.models import ACME, FREE, acme, around_the_core, chain, several_outputs
+from tests.report.test_facts_schema import schema
+from tests.support.stream_models import random_stream_model
 
 MODELS = {"chain": chain, "around the core": around_the_core, "several outputs": several_outputs}
 
@@ -53,6 +58,17 @@ def test_a_divided_graph_means_what_the_whole_did(name: str, tmp_path: Path) -> 
     want = run_graph(graph, inputs)
     for got in (run_graph(division.graph, inputs), run_graph(again, inputs)):
         assert [item.tobytes() for item in got] == [item.tobytes() for item in want]
+
+
+@pytest.mark.parametrize("seed", [2, 6, 7, 10])
+def test_models_with_states_are_divided(seed: int, tmp_path: Path) -> None:
+    data = random_stream_model(seed)
+    bundle = compiled(tmp_path, data, FREE)
+    assert bundle.manifest.delegation is not None
+    assert bundle.manifest.delegation.regions
+    hooks = bundle.path / "accelerator" / "all_hooks.c"
+    found = glowmcu.verify(bundle, model=data, hooks=hooks)
+    assert found.passed, found
 
 
 def test_a_side_on_the_core_cuts_a_region(tmp_path: Path) -> None:
@@ -172,6 +188,25 @@ def test_the_stack_that_a_bundle_states_is_enough(core_name: str, tmp_path: Path
     assert outside_bounds(made, core_name, tmp_path / "b") == []
 
 
+@pytest.mark.arm
+def test_weights_lie_where_the_accelerator_needs_them(tmp_path: Path) -> None:
+    text = 'weights_memory = "dtcm"\n' + ACME
+    given: dict[str, Any] = {"name": "m", "board": "nucleo-h743zi"}
+    given["accelerator"] = acme(tmp_path, text)
+    bundle = glowmcu.compile(around_the_core(), output=tmp_path / "b", **given)
+    (entry,) = (item for item in bundle.manifest.placement if item.what == "weights" and
+                item.region == "dtcm")  # fmt: skip
+    devices = [layer.index for layer in bundle.manifest.layers if layer.device]
+    assert list(entry.layers) == devices
+    assert glowmcu.verify(bundle, ["host", "cortex-m"]).passed
+    place = {"weights:region 0": "itcm", "code": "itcm"}
+    again = glowmcu.compile(around_the_core(), output=tmp_path / "c", place=place, **given)
+    assert any(item.region == "itcm" and 0 in item.layers for item in again.manifest.placement)
+    assert glowmcu.verify(again, ["host", "cortex-m"]).passed
+    with pytest.raises(glowmcu.GlowmcuError, match="GM404"):
+        glowmcu.compile(around_the_core(), output=tmp_path / "d", **{**given, "board": "nrf52"})
+
+
 @pytest.mark.parametrize("goal", ["speed", "size", "ram", "flash"])
 def test_goals_go_with_an_accelerator(goal: str, tmp_path: Path) -> None:
     data = several_outputs()
@@ -207,6 +242,30 @@ def test_the_manifest_says_who_computes_what_and_why(tmp_path: Path) -> None:
     body = json.loads((plain.path / "manifest.json").read_text())
     assert "delegation" not in body
     assert all("device" not in layer for layer in body["layers"])
+
+
+@pytest.mark.arm
+def test_facts_of_commands_are_what_the_schema_says(tmp_path: Path) -> None:
+    bundle = compiled(tmp_path, chain())
+    glowmcu.verify(bundle)
+    found = glowmcu.bench(bundle)
+    assert found.json()["estimates"]["device"] == "Acme NPU"  # type: ignore[index]
+    facts = read_facts(bundle.path)
+    assert facts["compile"]["delegation"]["regions"]
+    check_facts(facts)
+    page = tmp_path / "r.html"
+    page.write_text(report_page(bundle), encoding="utf-8")
+    assert "Acme NPU computes 2 layers in 1 region" in page.read_text(encoding="utf-8")
+
+
+def check_facts(facts: dict[str, object]) -> None:
+    """As tests of the schema do: no field but those that it names."""
+    jsonschema = pytest.importorskip("jsonschema")
+    body = schema(strict=True)
+    for name, part in facts.items():
+        if name in body["$defs"]:
+            rule = {"$ref": f"#/$defs/{name}", "$defs": body["$defs"]}
+            jsonschema.validate(part, rule)
 
 
 def test_the_core_waits_for_an_accelerator_that_failed_and_says_so(tmp_path: Path) -> None:

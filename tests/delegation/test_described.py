@@ -26,6 +26,7 @@ WRONG = {
     "no name": (ACME.replace('name = "Acme NPU"', ""), "name is None"),
     "a prefix that is no identifier": (ACME.replace('"acme"', '"Ac-me"'), "prefix is 'Ac-me'"),
     "a prefix of ours": (ACME.replace('"acme"', '"glowmcu"'), "prefix is 'glowmcu'"),
+    "a prefix of a file": (ACME.replace('"acme"', '"weights"'), "prefix is 'weights'"),
     "an alignment of three": (ACME.replace("align = 8", "align = 3", 1), "align is 3"),
     "a negative cost": (ACME.replace("cycles_per_call = 100", "cycles_per_call = -1"), "is -1"),
     "a cost that is a text": (ACME.replace("= 300", '= "300"'), "cycles_per_region is '300'"),
@@ -39,6 +40,7 @@ WRONG = {
     "no list": (ACME + 'when = "in_bytes > 1"\n', "must be a list"),
     "accepts nothing": ('name = "A"\nprefix = "a"\n', "it accepts nothing"),
     "accepts no table": ('name = "A"\nprefix = "a"\naccepts = [1]\n', "must be a table"),
+    "a memory by number": ("weights_memory = 1\n" + ACME, "weights_memory is 1"),
     "boards by number": ("boards = [1]\n" + ACME, "boards is [1]"),
 }
 

@@ -23,11 +23,13 @@ from glowmcu.host_compiler import STRICT_FLAGS, host_compiler
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.text import parse_graph, print_graph
 from glowmcu.lowering.passes import lower
+from glowmcu.number_text import count
 from glowmcu.ops.delegate import EthosU
 from glowmcu.ops.registry import load_operations
 from glowmcu.pipeline import reference_graph
-from tests.conftest import SHARED
-from tests.delegation.models import around_the_core, chain, several_outputs
+from tests.conftest import REPO, SHARED
+from tests.delegation.models import Builder, around_the_core, chain, several_outputs
+from tests.support.stream_models import random_stream_model
 
 
 @pytest.fixture(scope="session")
@@ -123,6 +125,55 @@ def test_places_are_those_that_vela_says(data: object, vela: Vela) -> None:
     assert [item.tobytes() for item in run_graph(again, inputs)] == want
 
 
+def with_ones() -> bytes:
+    """The middle one of three convolutions has weights that are all 1: they fit four bits, too."""
+    b = Builder(3)
+    y = b.conv(b.input(1, 8, 8, 4), 4, 8)
+    ones = b.model.constant("ones", np.ones((8, 3, 3, 8), np.int8), [0.01] * 8, [0] * 8, 0)
+    zeros = b.model.constant("zeros", np.zeros(8, np.int32), [0.001] * 8, [0] * 8, 0)
+    z = b.tensor(1, 8, 8, 8)
+    options = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1,
+               "padding": "SAME"}  # fmt: skip
+    b.model.op("CONV_2D", [y, ones, zeros], [z], options)
+    return b.finish(b.conv(z, 8, 8))
+
+
+def test_weights_that_fit_four_bits_are_int8_for_vela(vela: Vela, tmp_path: Path) -> None:
+    entry = compiled(tmp_path, with_ones()).manifest.delegation
+    assert entry is not None
+    assert not entry.stays
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a script that is a program")
+def test_an_operator_that_vela_ends_for_stays_and_the_rest_goes(
+    vela: Vela, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = f"""
+import os, sys
+if b"\\x01" * 288 in open("region.tflite", "rb").read():
+    os.kill(os.getpid(), 8)
+os.execv({vela.command!r}, ["vela", *sys.argv[1:]])
+"""
+    pretended(tmp_path, program, monkeypatch)
+    bundle = compiled(tmp_path, with_ones())
+    entry = bundle.manifest.delegation
+    assert entry is not None
+    assert [region.ops for region in entry.regions] == [("conv_2d",), ("conv_2d",)]
+    assert [item.reason for item in entry.stays] == ["Vela fails for it: it ended with SIGFPE"]
+    assert glowmcu.verify(bundle, model=with_ones()).passed
+
+
+def test_what_vela_refuses_stays_with_its_reason(vela: Vela, tmp_path: Path) -> None:
+    b = Builder(4)
+    y, pooled = b.conv(b.input(1, 16, 16, 4), 4, 8, 16), b.tensor(1, 16, 16, 8)
+    window = {"filter_height": 9, "filter_width": 9, "stride_h": 1, "stride_w": 1}
+    b.model.op("AVERAGE_POOL_2D", [y], [pooled], {**window, "padding": "SAME"})
+    data = b.finish(b.conv(pooled, 8, 8, 16))
+    entry = compiled(tmp_path, data).manifest.delegation
+    assert entry is not None
+    assert [item.reason.startswith("Vela: ") for item in entry.stays] == [True], entry.stays
+
+
 def test_a_region_of_a_file_has_a_place_for_each_tensor(vela: Vela) -> None:
     graph = lower(reference_graph(several_outputs(), "m.tflite"))
     nodes = [node for node in graph.nodes if node.op.name != "l2_normalization"]
@@ -134,6 +185,59 @@ def test_a_region_of_a_file_has_a_place_for_each_tensor(vela: Vela) -> None:
     places = {**region.inputs, **region.outputs}
     assert places.keys() == sizes.keys()
     assert all(places[name] + sizes[name] <= region.scratch_bytes for name in sizes)
+
+
+@pytest.mark.parametrize("seed", [7, 9, 10])
+def test_models_with_states_go_through_vela(seed: int, vela: Vela, tmp_path: Path) -> None:
+    """Of 9 nothing is only read, of 10 one result is a part of another."""
+    data = random_stream_model(seed)
+    bundle = compiled(tmp_path, data)
+    assert bundle.manifest.delegation is not None
+    assert bundle.manifest.delegation.regions
+    assert glowmcu.verify(bundle, model=data).passed
+
+
+def test_commands_that_address_other_memory_are_refused(vela: Vela) -> None:
+    graph = lower(reference_graph(chain(), "m.tflite"))
+    first = next(node for node in graph.nodes if node.op.name == "conv_2d")
+    graph = graph.replace(graph.nodes[: graph.nodes.index(first) + 1], [first.output])
+    data = vela.compiled(export_tflite(graph, packs_weights=False)).data
+    commands = read_region(data, "vela").commands.tobytes()
+    setting = bytes([0x0F, 0x01, 0x01, 0x00])  # operands are in region 1
+    assert setting in commands
+    wrong = data.replace(commands, commands.replace(setting, bytes([0x0F, 0x01, 0x03, 0x00])))
+    with pytest.raises(ValueError, match="addresses region 3"):
+        read_region(wrong, "vela")
+
+
+def test_the_page_shows_what_vela_says(vela: Vela, tmp_path: Path) -> None:
+    text = (REPO / "docs" / "accelerators.md").read_text(encoding="utf-8")
+    rows = {
+        cells[0]: cells[1:]
+        for cells in (
+            [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()
+        )
+        if len(cells) == 5
+    }
+    for number, model in enumerate(rows[""]):
+        path = SHARED / "models" / f"{model}_int8.tflite"
+        if not path.exists():
+            pytest.skip(f"{path} is not there")
+        bundle = glowmcu.compile(
+            path, board="mps3-an547", output=tmp_path / model, accelerator="ethos-u55-128"
+        )
+        entry = bundle.manifest.delegation
+        assert entry is not None
+        said = rows["cycles with the Ethos-U"][number], rows["cycles of the core alone"][number]
+        if entry.regions:
+            (region,) = entry.regions
+            cycles = region.cycles + region.transfer_cycles
+            assert said == (count(cycles), count(region.core_cycles))
+        else:
+            there = said[0].removeprefix("stays: ")
+            assert entry.stays[0].reason.startswith(f"about {there} cycles")
+            assert entry.stays[0].reason.endswith(f"{said[1]} on the core")
+        assert rows["arena B"][number] == count(bundle.manifest.arena_bytes)
 
 
 @pytest.mark.parametrize("model", ["kws", "vww", "ic", "ad"])

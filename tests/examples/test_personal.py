@@ -45,6 +45,17 @@ def test_people_are_shown_and_judged_by_different_windows() -> None:
     assert not {x.tobytes() for x in shown} & {x.tobytes() for x in judged}
 
 
+def test_fixed_point_learns_as_well_as_real_numbers() -> None:
+    found = results()
+    for real, fixed in (
+        ("last layer", "last layer, fixed point"),
+        ("biases of all layers", "biases, fixed point"),
+        ("all layers", "all layers, fixed point"),
+    ):
+        assert found[fixed]["after"] > found[real]["after"] - 0.01 * found[real]["windows"]
+        assert found[fixed]["arena_bytes"] < found[real]["arena_bytes"]
+
+
 @pytest.mark.parametrize("name", ["prototypes", "last layer"])
 def test_learning_again_gives_about_what_is_recorded(name: str, tmp_path: Path) -> None:
     """Another version of numpy or of a compiler may decide a few windows otherwise."""

@@ -55,7 +55,15 @@ def test_a_file_is_read_as_it_was_written() -> None:
 
 @pytest.mark.parametrize(
     ("signature", "axes"),
-    [((-1, 4), (0,)), ((-1, -1), (0, 1)), ((1, 4), ()), ((-1,), ()), ((-1, 4, 4), ()), ((), ())],
+    [
+        ((-1, 4), (0,)),
+        ((-1, -1), (0, 1)),
+        ((1, 4), ()),
+        ((-1,), ()),
+        ((-1, 4, 4), ()),
+        ((), ()),
+        ((0, 4), ()),
+    ],
 )
 def test_open_axes_are_those_of_a_signature_of_the_same_rank(
     signature: tuple[int, ...], axes: tuple[int, ...]
@@ -348,3 +356,22 @@ def test_what_lies_behind_a_refused_operator_is_not_reported_for_that() -> None:
     assert [problem.where for problem in caught.value.problems] == [
         'm.tflite, node 0 "a"', 'm.tflite, node 2 "c"',
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        (ValueError("too short"), "too short"), (ValueError(), "ValueError"),
+        (ValueError("x" * 300), "x" * 200),
+        (IndexError("x" * 300), "it has 77 bytes, and a part of it lies beyond them"),
+    ],
+)  # fmt: skip
+def test_a_damaged_file_is_told_by_what_a_decoder_says_or_by_its_kind(
+    cause: Exception, said: str
+) -> None:
+    with pytest.raises(GlowmcuError) as caught, container.damaged_file("m.tflite", 77):
+        raise cause
+    (problem,) = caught.value.problems
+    assert problem.code == "GM101"
+    assert problem.message.endswith(said)
+    assert "x" * 201 not in problem.message

@@ -9,7 +9,7 @@ module attributes {tosa.note = "x"} {
     %s = "tosa.const"() {values = dense<"0x1F"> : tensor<1xi8>} : () -> tensor<1xi8>
     %zx = "tosa.const"() {values = dense<-5> : tensor<1xi8>} : () -> tensor<1xi8>
     %z = "tosa.const"() {values = dense<0> : tensor<1xi8>} : () -> tensor<1xi8>
-    %z32 = "tosa.const"() {values = dense<0> : tensor<1xi32>} : () -> tensor<1xi32>
+    %z32 = arith.constant dense<0> : tensor<1xi32>
     %0 = tosa.conv2d %x, %w, %b, %zx, %z {acc_type = i32, dilation = array<i64: 1, 1>, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 1, 1>} : (tensor<1x2x2x2xi8>, tensor<1x1x1x2xi8>, tensor<1xi32>, tensor<1xi8>, tensor<1xi8>) -> tensor<1x2x2x1xi32>
     %1 = tosa.rescale %0, %m, %s, %z32, %z {scale32 = true, rounding_mode = "SINGLE_ROUND", per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x2x2x1xi32>, tensor<1xi32>, tensor<1xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x2x2x1xi8>
     %2 = tosa.clamp %1 min_val(-20 : i8) max_val(20 : i8) : (tensor<1x2x2x1xi8>) -> tensor<1x2x2x1xi8>

@@ -19,10 +19,12 @@ from glowmcu.ops.elementwise import Add, Maximum, Minimum, Mul, SquaredDifferenc
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 from glowmcu.ops.normalization import Softmax
-from glowmcu.ops.padding import Pad
+from glowmcu.ops.padding import MirrorPad, Pad
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 from glowmcu.ops.quantization import Requantize
 from glowmcu.ops.reduction import Mean, ReduceMax, ReduceMin, Sum
+from glowmcu.ops.resize import ResizeNearestNeighbor
+from glowmcu.ops.scan import ArgMax
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Slice, Split
 from glowmcu.ops.space import DepthToSpace, SpaceToDepth
@@ -37,6 +39,11 @@ _RANDOM = np.random.default_rng(7)
 def q8(*shape: int, scale: float = 0.05, point: int = 3) -> TensorType:
     """int8 with a scale, exact in float32, and a zero point."""
     return TensorType(shape, ElementType.I8, Quantization((float(np.float32(scale)),), (point,)))
+
+
+def _u8(scale: float, point: int) -> TensorType:
+    quantization = Quantization((float(np.float32(scale)),), (point,))
+    return TensorType((256,), ElementType.UI8, quantization)
 
 
 def weights(*shape: int, axis: int | None = None, point: int = 0) -> tuple[TensorType, Array]:
@@ -127,6 +134,9 @@ ELEMENTS = {
     "clip": lambda: one(Clip((-5, 60)), [q8(30)], q8(1)),
     "requantize": lambda: one(Requantize(), [q8(256)], q8(1, scale=0.13, point=-100)),
     "requantize to finer steps": lambda: one(Requantize(), [q8(256)], q8(1, scale=0.011)),
+    "requantize from bytes without sign": lambda: one(
+        Requantize(), [_u8(0.05, 200)], q8(1, scale=0.06, point=-7)),
+    "requantize to bytes without sign": lambda: one(Requantize(), [q8(256)], _u8(0.04, 130)),
     "requantize to 16 bits": lambda: one(
         Requantize(), [q8(30)], TensorType((30,), ElementType.I16, Quantization((0.25,), (0,)))),
 }  # fmt: skip
@@ -147,6 +157,13 @@ MOVEMENT = {
     "reverse": lambda: one(Reverse((0, 2)), [q8(2, 3, 5)], q8(1)),
     "concatenation": lambda: one(Concatenation(1), [q8(2, 3), q8(2, 1), q8(2, 4)], q8(1)),
     "slice": lambda: one(Slice((0, 1, 2), (2, 2, 3), (1, 1, 1)), [q8(2, 3, 5)], q8(1)),
+    "slice in steps": lambda: one(Slice((0, 4, 1), (2, 3, 2), (1, -2, 3)), [q8(2, 5, 6)], q8(1)),
+    "mirrored": lambda: one(MirrorPad(((1, 0), (2, 3))), [q8(2, 4)], q8(1)),
+    "mirrored with edges": lambda: one(MirrorPad(((2, 1), (0, 4)), edge_twice=True), [q8(2, 4)],
+                                       q8(1)),
+    "each pixel several times": lambda: one(
+        ResizeNearestNeighbor((6, 6)), [q8(1, 3, 2, 4)], q8(1)),
+    "largest": lambda: one(ArgMax(1), [q8(3, 40)], TensorType((3,), ElementType.I32)),
     "split": lambda: one(Split(1, (2, 3)), [q8(2, 5)], q8(1), q8(1)),
     "unpack": lambda: one(Split(0, (1, 1), drop_axis=True), [q8(2, 5)], q8(1), q8(1)),
     "pad": lambda: one(Pad(((1, 0), (2, 3)), -77), [q8(2, 3)], q8(1)),

@@ -42,6 +42,7 @@ CRASHERS = {
     "settings-recursion_error": "Arrays in arrays in settings of images.",
     "settings-type_error": "An integer beyond 64 bits is a number to TOML and none to numpy.",
     "tflite-assertion_error": "A result with a scale a channel reached code that expects one.",
+    "tosa-index_error": "An attribute of a dialect without a word inside.",
 }
 
 

@@ -20,6 +20,7 @@ from glowmcu.kernels.requantization.forms import (
     find_form,
     largest_postshift,
 )
+from glowmcu.kernels.requantization.narrow import find_narrow_form
 from glowmcu.ops.fixed_point import wrap_int32
 from tests.support.roundings import ROUNDINGS, in_whole_numbers
 
@@ -220,17 +221,17 @@ def test_an_addend_may_be_the_greatest_of_32_bits() -> None:
     assert_exact(form, task)
 
 
-def test_an_addend_may_be_the_least_of_32_bits() -> None:
-    """A bias that takes accumulators of which none is below zero there."""
-    bias = -(2**31) - 128
-    for moved, found in ((0, True), (-1, False)):
+@pytest.mark.parametrize(("bias", "beyond"), [(-(2**31) - 128, -1), (2**31 - 129, 1)])
+def test_an_addend_may_be_the_least_or_the_greatest_of_32_bits(bias: int, beyond: int) -> None:
+    """A bias that takes accumulators of which none is below zero there, or none above."""
+    for moved, found in ((0, True), (beyond, False)):
         task = task_of(
             [1 << 30], [-7], [bias + moved], (-bias - 300, -bias + 300), 0, rounding=Rounding.SINGLE
         )
         form = find_form(task, preshifts=(0,), kinds=(FormKind.FLOOR,))
         assert (form is not None) == found
         if form is not None:
-            assert form.addend.tolist() == [-(2**31)]
+            assert form.addend.tolist() == [2**31 - 1 if beyond > 0 else -(2**31)]
             assert_exact(form, task)
 
 
@@ -244,6 +245,43 @@ def test_the_literal_form_shifts_right_by_1_to_22(shift: int, found: bool) -> No
         accumulators = np.unique(np.linspace(-span, span, 4001).astype(np.int64))[np.newaxis, :]
         wanted = np.clip(task.outputs(accumulators), *task.clamp)
         assert np.array_equal(computed(form, task, accumulators), wanted)
+
+
+#: What a channel alone makes impossible: shift, reach and bias; and what is still possible.
+SPOILED: dict[str, tuple[int, tuple[int, int], int, tuple[FormKind, ...]]] = {
+    "nothing": (-8, (-900, 900), 3, tuple(FormKind)),
+    "it shifts too far": (-23, (-(2**30) + 9, 2**30 - 9), 3, ()),
+    "it shifts to the left": (1, (-90, 90), 3, (FormKind.FLOOR, FormKind.TWO_SIDED)),
+    "it does not shift": (0, (-200, 200), 3, (FormKind.FLOOR, FormKind.TWO_SIDED)),
+    "it reaches too far": (-21, (-(2**30) + 9, 2**30 - 9), 9, ()),
+    "it wraps": (12, (-(2**20), 2**20), 3, ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("name", SPOILED)
+def test_one_channel_of_several_spoils_a_form(name: str, first: bool) -> None:
+    shift, reach, bias, possible = SPOILED[name]
+    at = 0 if first else 1
+    task = task_of([2**30] * 3, [-8] * 3, [3] * 3, (-900, 900), -128)
+    for array, value in (
+        (task.shifts, shift), (task.low, reach[0]), (task.high, reach[1]), (task.bias, bias),
+    ):  # fmt: skip
+        array[at] = value
+    found = [kind for kind in FormKind if find_form(task, kinds=(kind,)) is not None]
+    assert found == list(possible)
+    assert task.wraps == (name == "it wraps")
+    assert (find_narrow_form(task) is None) == (name in ("it wraps", "it shifts too far"))
+
+
+def test_one_channel_of_several_that_exceeds_a_clamp_needs_it() -> None:
+    task = task_of([2**30] * 3, [-1] * 3, [0] * 3, (-20, 20), 0, (-10, 10))
+    assert task.needed_clamp is None
+    for at in range(3):
+        high, low = task.high.copy(), task.low.copy()
+        high[at], low[at] = 44, -44
+        assert replace(task, high=high).needed_clamp == (-10, 10)
+        assert replace(task, low=low).needed_clamp == (-10, 10)
 
 
 @pytest.mark.parametrize("most", [2**30 - 1, 2**30])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from glowmcu.ir.graph import Graph
+from glowmcu.ir.operation import Rounding
 from glowmcu.ir.types import Quantization
 from glowmcu.ir.value_range import Int64Array, ValueRange
 from glowmcu.kernels.kernel import site_of
@@ -19,6 +20,7 @@ from glowmcu.kernels.requantization.forms import (
     find_form,
     requantization_task,
 )
+from glowmcu.kernels.requantization.narrow import find_narrow_form
 from glowmcu.kernels.requantization.thresholds import LineProblem
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
@@ -106,6 +108,30 @@ def test_a_task_knows_what_its_inputs_can_hold() -> None:
     for ranges in ((), (None, None, None)):
         found = requantization_task(replace(site, input_ranges=ranges, memory={}))
         assert found.key == plain.key != known.key
+
+
+def test_what_is_always_the_same_has_the_simplest_constants() -> None:
+    """In the middle of its output, whatever the bias; of two shifts a literal form has its own."""
+    one = np.ones(3, np.int64)
+    task = RequantizationTask(
+        np.array([2**30, 1_700_000_003, 2**31 - 1]), np.array([-25, -7, -9]),
+        np.array([2**30, 5, -(2**29)]), np.array([7, 8, 9]), -90 * one, 80 * one,
+        3, (-20, 30), Rounding.DOUBLE,
+    )  # fmt: skip
+    assert (task.ends[:, 0] == task.ends[:, 1]).tolist() == [True, False, True]
+    form = find_form(task, kinds=(FormKind.LITERAL,))
+    assert form is not None
+    assert (form.preshift, form.postshift) == (0, 0)
+    assert form.addend.tolist() == [0, 0, 0]
+    assert form.start.tolist() == [7, 8 + 5, 9]
+    assert form.multiplier.tolist() == [0, 1_700_000_003, 0]
+    assert form.shifts.tolist() == [1, 7, 1]
+    middle = [task.ends[0, 0], 3, task.ends[2, 0]]
+    assert form.step.tolist() == [2 * middle[0] + 1, (3 << 7) + 64, 2 * middle[2] + 1]
+    narrow = find_narrow_form(replace(task, zero_point=-20))
+    assert narrow is not None
+    for field in ("fine", "addend"):
+        assert [bool(x) for x in getattr(narrow, field)[[0, 2]]] == [False, False]
 
 
 @pytest.mark.parametrize("largest_has_a_line", [False, True])

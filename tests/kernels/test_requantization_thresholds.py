@@ -214,6 +214,13 @@ def test_slopes_are_tilted_by_parts_of_a_step_over_the_range() -> None:
     constant = one_channel(2**30, -20, (-100, 156))
     (first, *_) = thresholds._candidate_slopes(LineProblem(constant, 8, 7), thresholds._TILTS)[0]
     assert first == 2 ** (30 + 7 - 8) // 256
+    single = one_channel(2**30, -20, (7, 7))
+    for pre, post, wanted in ((0, 7, 2**30), (8, 7, 2**29)):
+        slopes = thresholds._candidate_slopes(LineProblem(single, pre, post), np.zeros(1))
+        assert slopes.tolist() == [[wanted]]
+    steep, gentle = LineProblem(stairs, 0, 22), LineProblem(one_channel(2**30, -22, (0, 9)), 31, 0)
+    assert thresholds._candidate_slopes(steep, np.zeros(1)).tolist() == [[2**31 - 1]]
+    assert thresholds._candidate_slopes(gentle, np.zeros(1)).tolist() == [[1]]
 
 
 def test_points_are_screened_for_several_slopes_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ def meaning(path: Path, **options: object) -> Graph:
 
 
 def settings_of(what: str) -> dict[str, object]:
-    if what.startswith("prototypes"):
+    if what.startswith(("prototypes", "neighbours", "normal")):
         return {"train": what}
     return {"train": what, "learning_rate": 0.05, "momentum": 0.5}
 
@@ -73,6 +73,10 @@ def learnt(
         (GESTURES, {"train": "conv_1"}),
         (DIGITS, {"train": "prototypes=4"}),
         (GESTURES, {"train": "prototypes=3"}),
+        (DIGITS, {"train": "neighbours=4x2"}),
+        (GESTURES, {"train": "neighbours=3x5"}),
+        (GESTURES, {"train": "normal"}),
+        (DIGITS, {"train": "normal"}),
     ],
     ids=str,
 )
@@ -97,7 +101,14 @@ def test_c_learns_what_the_graph_learns(
     pytest.param(("qemu", "cortex-m55", "mps3-an547"), marks=pytest.mark.qemu),
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize(
-    ("path", "what"), [(DIGITS, "last=2"), (GESTURES, "last=2,bias"), (DIGITS, "prototypes=3")]
+    ("path", "what"),
+    [
+        (DIGITS, "last=2"),
+        (GESTURES, "last=2,bias"),
+        (DIGITS, "prototypes=3"),
+        (DIGITS, "neighbours=3x2"),
+        (DIGITS, "normal"),
+    ],
 )
 def test_cores_learn_the_same_bits(
     on: tuple[str, str, str], path: Path, what: str, tmp_path: Path

@@ -11,7 +11,10 @@ import pytest
 
 from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
 from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lowering import fold_constant_channels
 from glowmcu.lowering.channel_rules import ChannelRule, channel_count, rule_of
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.elementwise import Add
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.matmul import FullyConnected
@@ -86,6 +89,32 @@ def test_a_layer_loses_rows_and_columns_of_its_weights_whatever_its_operands_ran
         operand: {axis: mask.tolist() for axis, mask in each.items()}
         for operand, each in slices.items()
     } == {1: {0: made.tolist(), 1: read.tolist()}, 2: {0: made.tolist()}}
+
+
+@pytest.mark.parametrize("computed", ["weights", "bias", "both"])
+@pytest.mark.parametrize("op", [FullyConnected(), Conv2D(), DepthwiseConv2D()])
+def test_a_layer_of_computed_weights_or_biases_stays_whole(op: Any, computed: str) -> None:
+    builder = GraphBuilder()
+    x_shape = (2, 4) if isinstance(op, FullyConnected) else (1, 2, 2, 4)
+    w_shape = {FullyConnected: (4, 4), Conv2D: (4, 1, 1, 4), DepthwiseConv2D: (1, 1, 1, 4)}
+    x = builder.input(unit(*x_shape), "x")
+    weights: Value = builder.constant(np.ones(w_shape[type(op)], np.int8), UNIT)
+    bias: Value = builder.constant(np.zeros(4, np.int32), UNIT)
+    if computed in ("weights", "both"):
+        weights = builder.input(unit(*w_shape[type(op)]), "w")
+    if computed in ("bias", "both"):
+        bias = builder.input(TensorType((4,), ElementType.I32, UNIT), "b")
+    y = builder.add(op, x, weights, bias)
+    assert type(rule_of(builder.nodes[-1], builder.finish(y))) is ChannelRule
+
+
+@pytest.mark.parametrize("op", [Transpose(()), Pad(()), Slice((), (), ()), Tile(()), Reverse(())])
+def test_a_scalar_has_one_channel_which_stays(op: Any) -> None:
+    graph, node = node_of(op, [()])
+    rule = rule_of(node, graph)
+    (read,) = rule.reads([np.array([True])])
+    assert read is not None
+    assert read.tolist() == [True]
 
 
 def masks_of(values: Sequence[Value], which: int, channel: int) -> list[Any]:
@@ -170,3 +199,20 @@ def test_what_is_empty_or_runs_a_graph_keeps_all_channels(
 ) -> None:
     graph, node = node_of(op, (shape, shape))
     assert (type(rule_of(node, graph)) is ChannelRule) == is_whole
+
+
+def test_layers_without_a_constant_channel_are_left_without_a_look_at_their_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """These may be megabytes."""
+
+    def widened(*_: object) -> None:
+        raise AssertionError("its weights are widened")
+
+    monkeypatch.setattr(fold_constant_channels, "_Layer", widened)
+    builder = GraphBuilder()
+    weights = builder.constant(np.ones((4, 5), np.int8), UNIT)
+    bias = builder.constant(np.zeros(4, np.int32), UNIT)
+    y = builder.add(FullyConnected(), builder.input(unit(2, 5), "x"), weights, bias)
+    graph = builder.finish(y)
+    assert fold_constant_channels.run(graph) is graph

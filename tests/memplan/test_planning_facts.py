@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from glowmcu.ir.program import Buffer
+from glowmcu.memplan import search_offsets
 from glowmcu.memplan.candidate_ranges import CandidateRanges
 from glowmcu.memplan.order_model import _Keys
-from glowmcu.memplan.placement import lowest_offset
+from glowmcu.memplan.placement import Block, first_fit, lowest_offset, problem
+from glowmcu.memplan.streamed_input import rows_do_not_last
 from tests.memplan.small_programs import Builder, i8
 
 
@@ -69,3 +73,45 @@ def test_the_lowest_offset_is_the_first_that_no_neighbour_forbids(
     """A multiple of four; it may be either end of what a neighbour forbids."""
     near = [(other, low - 1000, high - 1000) for other, (low, high) in enumerate(spans)]
     assert lowest_offset(near, 4, [1000] * len(spans)) == offset
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_rows_that_are_gone_are_told_by_the_last_of_their_readers(is_whole: bool) -> None:
+    """And by the first layer before it, if there is one, that needs its operands whole."""
+    builder = Builder()
+    x = builder.input(8)
+    one = builder.mix(8, x)
+    three = builder.mix(8, builder.mix(8, one), x)
+    program = builder.program(builder.graph(builder.mix(4, three)))
+    rows: Any = SimpleNamespace()
+    runs = [replace(run, rows=None if is_whole and i == 1 else rows)
+            for i, run in enumerate(program.runs)]  # fmt: skip
+    streamed: Any = SimpleNamespace(buffer=program.runs[0].inputs[0])
+    changed: Any = SimpleNamespace(name=program.name, runs=runs, streamed_input=streamed)
+    (problem,) = rows_do_not_last(changed, [0, 2]).problems
+    assert problem.code == "GM409"
+    assert problem.message.startswith("input 'in0' cannot be streamed: ")
+    assert f'"{runs[2].node.name}" reads' in problem.message
+    assert (f'only after mix "{runs[1].node.name}"' in problem.message) == is_whole
+    assert ("do not last until" in problem.message) == (not is_whole)
+
+
+def test_a_climb_that_gains_nothing_ends_by_its_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In turns after the last gain, of which each chooses a block and a place for it."""
+    task = problem([Block(0, 2, 40), Block(1, 3, 40), Block(2, 4, 40), Block(0, 0, 8)])
+    start = first_fit(task, range(4))
+    vars(task)["lower_bound_bytes"] = 1  # which no placement reaches
+    turns: list[int] = []
+
+    class Counting(random.Random):
+        def choice(self, seq: Any) -> Any:
+            turns.append(1)
+            return super().choice(seq)
+
+    monkeypatch.setattr(search_offsets.random, "Random", Counting)
+    for patience in (5, 40):
+        turns.clear()
+        monkeypatch.setattr(search_offsets, "CLIMB_PATIENCE", patience)
+        found = search_offsets._climb(task, start, 100_000)
+        assert found.arena_bytes == start.arena_bytes
+        assert len(turns) == patience + 1

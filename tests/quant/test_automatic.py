@@ -118,6 +118,20 @@ def test_samples_that_were_held_back_to_judge_choose_nothing() -> None:
     assert first.tried == second.tried
 
 
+def test_what_is_planned_is_told_from_the_start() -> None:
+    """Each candidate by one part of the samples, those that are near the best by all three."""
+    graph = convolutions()
+    told: list[Progress] = []
+    choose(judge_on(graph, random_samples(graph, 40)), PLAIN, SearchSpace(), told.append)
+    count = len(SearchSpace().ranges(PLAIN))
+    assert count > 4
+    assert told[0].total == count + 4 * 2
+    assert told[-1].total == count + 4 * 2 + 2 + 2 * 2
+    assert [each.done for each in told] == list(range(1, len(told) + 1))
+    assert all(each.total is not None and each.done <= each.total for each in told)
+    assert {each.activity for each in told} == {"choosing options"}
+
+
 def test_what_is_open_is_tried_the_other_way_round() -> None:
     """Behind what is best so far; of layers each alone, then the worst together."""
     off = replace(PLAIN, bias_correction=False)

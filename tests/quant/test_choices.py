@@ -116,24 +116,6 @@ def test_what_is_chosen_again_goes_over_what_a_profile_decided(name: str) -> Non
         assert got.calibration == replace(tuned.calibration, schema=calibration.schema)
 
 
-def test_what_was_chosen_is_told_in_words_and_nothing_as_defaults() -> None:
-    assert choice_text(QuantizationOptions()) == "defaults"
-    changed = replace(QuantizationOptions(), equalization=True, keep_float=("a", "b"))
-    assert choice_text(changed) == "equalize float:a float:b"
-
-
-def test_a_bundle_names_what_is_not_usual() -> None:
-    always = {"schema", "calibration", "io"}
-    assert options_text(QuantizationOptions()).keys() == always
-    assert options_text(replace(QuantizationOptions(), bias_correction=False)).keys() == {
-        *always, "bias_correction",
-    }  # fmt: skip
-    assert options_text(replace(QuantizationOptions(), adaptive_rounding=True)).keys() == {
-        *always, "adaround",
-    }  # fmt: skip
-    assert options_text(replace(QuantizationOptions(), int16=("a",)))["int16"] == "a"
-
-
 def test_switches_can_be_put_back() -> None:
     names = ("per_tensor_weights", "bias_correction", "equalize", "adaround")
     for value in (False, True):

@@ -6,20 +6,23 @@ import math
 from dataclasses import replace
 from functools import partial
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
 
 from glowmcu.errors import GlowmcuError
-from glowmcu.ir.graph import Graph
-from glowmcu.ir.operation import Operation
+from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.operation import Array, Operation
 from glowmcu.ops.activation import HardSwish, Relu
 from glowmcu.ops.elementwise import Add
+from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.normalization import Softmax
 from glowmcu.ops.shape import Reshape
+from glowmcu.ops.slicing import Split
 from glowmcu.ops.transcendental import Logistic
-from glowmcu.quant import rounding
+from glowmcu.quant import comparison, rounding, spectrum_frames
 from glowmcu.quant.choices import Quantization
 from glowmcu.quant.comparison import _Work
 from glowmcu.quant.four_bits import four_bit_candidates
@@ -33,7 +36,8 @@ from glowmcu.quant.quantizer import quantize
 from glowmcu.quant.ranges import divergence
 from glowmcu.quant.samples import samples_of
 from glowmcu.quant.schemas import SMALLEST_SCALE, Schema
-from glowmcu.quant.side_by_side import SideBySide
+from glowmcu.quant.side_by_side import SideBySide, run_tensors
+from glowmcu.quant.spectrum_traces import moved
 from glowmcu.quant.weights import weight_scales
 from glowmcu.quant.wide import _between
 from tests.ir.graphs import GraphBuilder
@@ -256,3 +260,67 @@ def test_the_mean_of_a_tensor_is_that_of_its_channels_means() -> None:
     assert tensor.channels is not None
     assert tensor.mean == float(tensor.channels.mean.mean(dtype=np.float64))
     assert tensor.mean != float(data.mean(dtype=np.float64))
+
+
+def test_a_view_of_a_signal_is_made_once_however_often_it_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each node moves places and factors; of two operands alike one view is made."""
+    graph = GraphBuilder()
+    x = graph.input(real(1, 4), "signal")
+    for _ in range(5):
+        x = graph.add(Concatenation(1), x, x)
+    seen: list[str] = []
+
+    def counted(node: Node, operands: list[Array]) -> Array:
+        seen.append(node.name)
+        return moved(node, operands)
+
+    monkeypatch.setattr(spectrum_frames, "moved", counted)
+    built = graph.finish(x)
+    assert spectrum_frames._view(built, x, built.inputs[0], {}) is not None
+    assert len(seen) == 2 * 5
+
+
+def test_graphs_are_made_once_for_each_number_of_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = perceptron((4, 3))
+    samples = random_samples(graph, 70)
+    made = quantize(graph, profile_graph(graph, samples), QuantizationOptions())
+    both, asked = SideBySide(made.reference, made.graph), list[int]()
+    for_many = SideBySide._for_many
+
+    def counted(self: SideBySide, count: int) -> SideBySide:
+        asked.append(count)
+        return for_many(self, count)
+
+    monkeypatch.setattr(SideBySide, "_for_many", counted)
+    assert [count for _, _, count in both.runs(samples)] == [32, 32, 6]
+    assert asked == [32, 6]
+
+
+def test_a_layer_of_several_results_is_computed_alone_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 4), "x")
+    relu = graph.add(Relu((-9.0, 9.0)), x, name="relu")
+    parts = graph.add_many(Split(1, (1, 3)), relu, name="parts")
+    built = graph.finish(*parts)
+    samples = random_samples(built, 4)
+    made = quantize(built, profile_graph(built, samples), QuantizationOptions())
+    both, asked = SideBySide(made.reference, made.graph), list[str]()
+    alone = comparison._alone
+
+    def counted(lanes: SideBySide, node: Node, *tensors: Any) -> list[tuple[Array, Array]]:
+        asked.append(node.name)
+        return alone(lanes, node, *tensors)
+
+    monkeypatch.setattr(comparison, "_alone", counted)
+    (sample, *_) = samples
+    runs = (
+        run_tensors(both.reference, sample),
+        run_tensors(both.quantized, both.quantized_inputs(sample)),
+    )
+    found = list(comparison._errors(both, *runs))
+    assert sorted(asked) == ["parts", "relu"]
+    assert len(found) == 1 + 1 + 2

@@ -89,6 +89,10 @@ def test_every_layer_has_four_bits_where_all_bear_it(judge: Judge) -> None:
     assert [(layer.node, layer.bits) for layer in found.layers] == [(name, 4) for name in NAMES]
     assert [layer.weights for layer in found.layers] == [64 * 24, 8 * 64, 4 * 8]
     assert found.layers[0].op == "fully_connected"
+    search = _Search(judge, PLAIN, Needs(Demands(5.0, 0.0), lambda _: 0.0))
+    exact = [search.loss([_Layer(each.node, each.op, each.weights)]) for each in found.layers]
+    assert [layer.loss for layer in found.layers] == [round(loss or 0.0, 3) for loss in exact]
+    assert any(round(loss or 0.0, 3) != round(loss or 0.0, 2) for loss in exact)
 
 
 def test_what_bears_four_bits_has_them_and_the_rest_keeps_eight(judge: Judge) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.quality import Demands, Origin
+from glowmcu.quant.automatic import Needs
 from glowmcu.quant.choices import choice_text
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile
@@ -83,6 +84,17 @@ def test_a_request_with_samples_is_judged(is_own: bool) -> None:
     made = quantize_as_requested(GRAPH, replace(settled.request, quality=(entry,)), "")
     assert made.quality == (entry,)
     assert np.isfinite(entry.figures.sqnr_db or np.nan)
+
+
+def test_bits_of_weights_are_chosen_where_that_is_asked_for() -> None:
+    needs = Needs(Demands(-100.0, 0.0), lambda _: 0.0)
+    plain = settle(GRAPH, QuantizationRequest(), SOURCE, "", needs)
+    assert plain.bits == ()
+    assert plain.request.options.four_bit_weights == ()
+    mixed = settle(GRAPH, QuantizationRequest(mixed_weights=True), SOURCE, "", needs)
+    assert {each.bits for each in mixed.bits} == {4}
+    names = tuple(each.node for each in mixed.bits)
+    assert mixed.request.options.four_bit_weights == names != ()
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.shape import Reshape
 from glowmcu.quant.images import Preprocessing, read_preprocessing
 from glowmcu.quant.sample_files import read_samples
+from glowmcu.quant.sample_source import _files
 from glowmcu.quant.samples import _integer_array, samples_of
 from tests.ir.graphs import GraphBuilder
 from tests.quant.networks import convolutions, draw, perceptron, real
@@ -267,3 +268,28 @@ def test_a_scalar_input_takes_scalars() -> None:
     finished = graph.finish(scalar)
     shapes = [sample[0].shape for sample in samples_of(finished, [np.float64(1.5), 2, 3.0])]
     assert shapes == [(), (), ()]
+
+
+def test_a_folder_is_its_arrays_and_recordings_by_name_or_itself(tmp_path: Path) -> None:
+    """Whatever else lies beside them, and in folders below."""
+    for name in ("b.npy", "a.WAV", "notes.txt", "c.csv"):
+        (tmp_path / name).touch()
+    (tmp_path / "more.npy").mkdir()
+    assert _files(tmp_path) == [tmp_path / name for name in ("a.WAV", "b.npy", "c.csv")]
+    assert _files(tmp_path / "more.npy") == [tmp_path / "more.npy"]
+    assert _files(tmp_path / "notes.txt") == [tmp_path / "notes.txt"]
+
+
+@pytest.mark.parametrize("suffix", [".bin", ".raw", ".RAW"])
+def test_a_raw_file_is_one_sample_byte_by_byte(suffix: str, tmp_path: Path) -> None:
+    """Little-endian; of another size it is refused."""
+    x = np.arange(24, dtype="<f4").reshape(1, 24)
+    file = tmp_path / f"x{suffix}"
+    file.write_bytes(x.tobytes())
+    ((got,),) = read_samples(perceptron(), file)
+    assert np.array_equal(got, x)
+    for data, size in ((x.tobytes()[:-1], 95), (x.tobytes() + b"\0", 97), (b"", 0)):
+        file.write_bytes(data)
+        with pytest.raises(GlowmcuError, match=f"takes 96 bytes, got {size}") as caught:
+            list(read_samples(perceptron(), file))
+        assert caught.value.code == "GM307"

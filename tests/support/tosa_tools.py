@@ -77,7 +77,9 @@ def run_reference(
     """Results of TOSA's reference model, with the types of `like`."""
     program = validated(text, tmp_path)
     given, made = tmp_path / "given.npz", tmp_path / "made.npz"
-    np.savez(given, **{f"i{number:03}": array for number, array in enumerate(inputs)})
+    # TOSA's bytes have no sign of their own.
+    bytes_ = [array.view(np.int8) if array.dtype == np.uint8 else array for array in inputs]
+    np.savez(given, **{f"i{number:03}": array for number, array in enumerate(bytes_)})
     command = [str(_folder() / "python"), "-c", _RUN, str(program), str(given), str(made)]
     # This package's own modules would be found before those of the other environment.
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}

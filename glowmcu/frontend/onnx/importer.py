@@ -163,9 +163,9 @@ class Import:
         if name in self.model.initializers or self.outer is None:
             return None
         found = self.outer.bound(name)
-        if found is None or isinstance(found, Value):
-            return None if found is None else self._crossed(found)
-        return tuple(map(self._crossed, found))
+        if isinstance(found, Value):
+            return self._crossed(found)
+        return None if found is None else tuple(map(self._crossed, found))
 
     def _crossed(self, value: Value) -> Value:
         """What a value of the graph around is in this one."""

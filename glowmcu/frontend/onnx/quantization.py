@@ -135,8 +135,8 @@ def _in_blocks(state: Import, op: NodeRecord, x: Value) -> Value:
 
 def _quantization(state: Import, op: NodeRecord, stored: Value | None) -> Quantization | None:
     """Scales and zero points if they are known and one a tensor, or one a slice of `stored`."""
-    blocks = op.integer("block_size", 0) > 0
-    if blocks or not state.known(op, 1) or (state.has(op, 2) and not state.known(op, 2)):
+    in_blocks = op.integer("block_size", 0) != 0
+    if in_blocks or not state.known(op, 1) or (state.has(op, 2) and not state.known(op, 2)):
         return None
     scales = state.constant(op, 1, "the scale").astype(np.float32)
     points = state.constant(op, 2, "the zero point") if state.has(op, 2) else np.zeros(1, np.int64)

@@ -47,12 +47,13 @@ def load_exporters() -> Mapping[type[Operation], ExportFunction]:
     return dict(_EXPORTERS)
 
 
-def export_tflite(graph: Graph, description: str = "") -> bytes:
-    """The graph as a `.tflite` file; the same bytes for the same graph.
+def export_tflite(graph: Graph, description: str = "", packs_weights: bool = True) -> bytes:
+    """The graph as a `.tflite` file; the same bytes for the same graph. It `packs_weights` that fit
+    four bits, which not everyone reads.
 
     Raises GM194 with all nodes that TFLite has no operator for.
     """
-    state = Export(graph, description)
+    state = Export(graph, description, packs_weights)
     problems: list[Problem] = []
     for node in graph.nodes:
         if isinstance(node.op, Constant):
@@ -75,8 +76,8 @@ def export_tflite(graph: Graph, description: str = "") -> bytes:
 class Export:
     """A graph on its way into a file: what exporters read from and write to."""
 
-    def __init__(self, graph: Graph, description: str) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, description: str, packs_weights: bool = True) -> None:
+        self.graph, self._packs_weights = graph, packs_weights
         self.builder = ModelBuilder(description)
         self._refs: dict[Value, TensorRef] = {}
         for value in graph.inputs:
@@ -109,6 +110,7 @@ class Export:
         is_own = readers == [node] and value not in self.graph.outputs
         if (
             data is None
+            or not self._packs_weights
             or not (is_int8 and is_read and is_own and data.size)
             or value in self._refs
         ):

@@ -20,9 +20,6 @@ from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Value
 
-#: Operators in a file that may leave its outputs another name.
-_OTHER_NAMES = ("IF", "WHILE", "CUSTOM CIRCULAR_BUFFER")
-
 
 def read_tflite(data: bytes, file_name: str, options: InputOptions | None = None) -> Graph:
     """Import the model in `data`.
@@ -58,9 +55,8 @@ def read_tflite(data: bytes, file_name: str, options: InputOptions | None = None
             "there is nothing to compute: was the right graph exported?",
         )  # fmt: skip
     graph = state.builder.graph(inputs, held(state.builder, outputs))
-    if any(op.name in _OTHER_NAMES for op in model.operators):
-        graph = with_output_names(graph, [model.tensors[index].name for index in model.outputs])
-    return graph
+    # Some operators leave an output another name than the file's.
+    return with_output_names(graph, [model.tensors[index].name for index in model.outputs])
 
 
 def _unused_custom(model: ModelRecord, options: InputOptions, file_name: str) -> list[Problem]:

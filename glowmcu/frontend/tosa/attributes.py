@@ -37,6 +37,7 @@ _SIZE = re.compile(r"(\d{1,12}|\?|\*)\s*x\s*")
 _HEX = re.compile(r'"0x((?:[0-9A-Fa-f]{2})*)"')
 _LIST = re.compile(r"[-+\[\]\d\s,.aeEflrstu]*")
 _SCALAR_TYPES = re.compile(r"(?:[su]?i\d{1,3}|b?f\d\w{0,12}|index)\b")
+_QUANTIZED = re.compile(r"!quant\.uniform<\s*(i\d+)\s*(?:<[-\d:\s]*>)?[^<>]*>")
 _ITEM = re.compile(r"[-+.\w]+")
 
 
@@ -118,15 +119,14 @@ class AttributeReader:
         return int(text, 0) if "x" in text else int(text)
 
     def _dialect_word(self) -> str:
-        """`#tosa.rounding_mode<DOUBLE_ROUND>`: the word inside."""
+        """`#tosa.rounding_mode<DOUBLE_ROUND>`: the word inside; without one the name."""
         scanner = self._scanner
         scanner.expect("#")
-        name = scanner.match(_WORD, "an attribute")
-        return (
-            scanner.sequence("<", lambda: scanner.match(_WORD, "a word"), ">")[0]
-            if (scanner.peek("<"))
-            else name
-        )
+        word = scanner.match(_WORD, "an attribute")
+        if scanner.accept("<"):
+            word = scanner.match(_WORD, "a word")
+            scanner.expect(">")
+        return word
 
     def _array(self) -> list[Parsed]:
         scanner = self._scanner
@@ -156,7 +156,9 @@ class AttributeReader:
                     "memory is planned at compile time: lower the model with fixed shapes", start,
                 )  # fmt: skip
             sizes.append(int(size[1]))
-        name = scanner.match(_SCALAR_TYPES, "an element type such as i8")
+        # What a stored value stands for is left out: TOSA's operations are on stored values.
+        quantized = scanner.try_match(_QUANTIZED)
+        name = quantized[1] if quantized else scanner.match(_SCALAR_TYPES, "an element type")
         scanner.expect(">")
         if name not in _ELEMENTS:
             known = ", ".join(element.value for element in ElementType)

@@ -62,6 +62,10 @@ class _Reader:
         if in_module:
             self._open_module(is_generic)
         found = self._function()
+        if in_module and (scanner.peek("func.func") or scanner.peek('"func.func"')):
+            raise scanner.fail(
+                "GM105", "the module has several functions", "one is read: leave the model's own"
+            )
         if in_module:
             scanner.expect("}")
         if is_generic:
@@ -222,19 +226,20 @@ class _Reader:
 
     def _operation(self, name: str, results: list[str], start: int, is_generic: bool) -> None:
         scanner = self._scanner
+        if name == "arith.constant" and not is_generic:
+            self._dictionaries()
+            data = self._attributes.elements()
+            self._location()
+            self._add(name, [], [Ref(_type_of(data))], results, {"values": data}, start)
+            return
         operands = self._operands("(" if is_generic else "")
         attributes = self._dictionaries() if is_generic else self._pretty_attributes()
-        if scanner.peek("(") or scanner.peek("({"):
+        if scanner.peek("("):
             raise scanner.fail("GM102", f"{name} has regions", "only straight code is read", start)
-        if name == "arith.constant" and not is_generic:
-            attributes["values"] = self._attributes.elements()
-            types: list[TensorType] = []
-            refs = [Ref(_type_of(attributes["values"]))]
-        else:
-            scanner.expect(":")
-            types, refs = self._types()
+        scanner.expect(":")
+        types, refs = self._types()
         self._location()
-        if len(types) != len(operands) or len(refs) != len(results):
+        if len(types) != len(operands):
             raise scanner.fail("GM101", f"{name}: values and types differ in number", at=start)
         self._expect_types(name, operands, types, start)
         if len(self._operations) >= MAX_NODES:
@@ -250,6 +255,10 @@ class _Reader:
         attributes: dict[str, Parsed],
         start: int,
     ) -> None:
+        if len(refs) != len(results):
+            raise self._scanner.fail(
+                "GM101", f"{name}: values and types differ in number", at=start
+            )
         refs = [replace(ref, name=each[1:]) for ref, each in zip(refs, results, strict=True)]
         if name in _CONSTANTS and len(refs) == 1:
             refs = [self._constant(name, refs[0], attributes, start)]

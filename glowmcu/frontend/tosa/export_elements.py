@@ -6,7 +6,7 @@ import numpy as np
 
 from glowmcu.frontend.tosa.export_layers import expect_bytes
 from glowmcu.frontend.tosa.exporter import Export, exporter
-from glowmcu.frontend.tosa.records import Ref
+from glowmcu.frontend.tosa.records import Ref, signless
 from glowmcu.frontend.tosa.rescaling import apply, factors_of, is_defined
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Node
@@ -28,6 +28,7 @@ from glowmcu.ops.lookup import all_values
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.ops.reduction import Mean, ReduceMax, ReduceMin, Sum
 from glowmcu.ops.registry import load_operations
+from glowmcu.ops.scan import ArgMax
 
 _I8, _I32 = ElementType.I8, ElementType.I32
 
@@ -71,7 +72,9 @@ def export_requantize(state: Export, node: Node) -> None:
     largest = largest_offset(x.type)
     factors = factors_of(scale.multiplier, scale.shift, state.rounding(node), largest)
     points = x.type.zero_point, out.type.zero_point
-    state.bind(out, state.rescale(state.ref(x), factors, points, out.type.element))
+    unsigned = x.type.element is ElementType.UI8, out.type.element is ElementType.UI8
+    element = signless(out.type).element
+    state.bind(out, state.rescale(state.ref(x), factors, points, element, unsigned))
 
 
 @exporter(Add, Sub)
@@ -158,6 +161,20 @@ def export_extreme(state: Export, node: Node) -> None:
         shape = _reduced(found, axis)
         found = state.emit(op.name, [found], shape, _I8, axis=axis, nan_mode="PROPAGATE")
     state.bind(node.output, state.reshape(found, out.shape))
+
+
+@exporter(ArgMax)
+def export_arg_max(state: Export, node: Node) -> None:
+    """ARGMAX, which finds the first and makes int32."""
+    op, (x,), out = node.op, node.inputs, node.output.type
+    assert isinstance(op, ArgMax)
+    expect_bytes(x.type)
+    if op.last or out.element is not _I32:
+        raise Unsupported("GM155", f"TOSA's ARGMAX finds the first, as i32; got {out}")
+    found = state.emit(
+        "argmax", [state.ref(x)], out.shape, _I32, axis=op.axis, nan_mode="PROPAGATE"
+    )
+    state.bind(node.output, found)
 
 
 def _reduced(x: Ref, axis: int) -> Shape:

@@ -21,17 +21,21 @@ from glowmcu.frontend.tosa.records import (
     TosaFunction,
     TosaOp,
     outside,
+    signless,
 )
 from glowmcu.frontend.tosa.rescaling import Factors
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import FIXED_ROUNDING, Graph, Node, Value
 from glowmcu.ir.operation import Array, Constant, Operation, Rounding
 from glowmcu.ir.types import ElementType, Shape, TensorType, element_type_of
+from glowmcu.ops.quantization import Requantize
 
 ExportFunction = Callable[["Export", Node], None]
 _EXPORTERS: dict[type[Operation], ExportFunction] = {}
 #: Tensors of other types have no form here.
-_ELEMENTS = (ElementType.I8, ElementType.I16, ElementType.I32, ElementType.BOOL)
+_ELEMENTS = (
+    ElementType.I8, ElementType.UI8, ElementType.I16, ElementType.I32, ElementType.BOOL,
+)  # fmt: skip
 
 
 def exporter(*operations: type[Operation]) -> Callable[[ExportFunction], ExportFunction]:
@@ -65,7 +69,8 @@ class Export:
 
     def argument(self, value: Value) -> Ref:
         """An argument of the function, of the value's elements."""
-        self._refs[value] = Ref(TensorType(value.type.shape, _element(value.type)))
+        _expect_element(value.type)
+        self._refs[value] = Ref(signless(value.type))
         return self._refs[value]
 
     def ref_of_argument(self, value: Value) -> Ref:
@@ -96,7 +101,7 @@ class Export:
 
     def bind(self, value: Value, ref: Ref) -> None:
         """`ref` is the result `value` of a node."""
-        assert ref.type == TensorType(value.type.shape, value.type.element), value.name
+        assert ref.type == signless(value.type), value.name
         self._refs[value] = ref
 
     def constant(self, data: Array) -> Ref:
@@ -143,18 +148,26 @@ class Export:
         return self.emit("reshape", [x, self.shape(shape)], shape, x.type.element)
 
     def rescale(
-        self, x: Ref, factors: Factors, zero_points: tuple[int, int], element: ElementType
+        self,
+        x: Ref,
+        factors: Factors,
+        zero_points: tuple[int, int],
+        element: ElementType,
+        unsigned: tuple[bool, bool] = (False, False),
     ) -> Ref:
-        """RESCALE with zero points of operand and result."""
+        """RESCALE with zero points of operand and result; `unsigned` says of which bytes have no
+        sign.
+        """
+        elements = x.type.element, element
         points = [
-            self.zero_point(point, of)
-            for point, of in zip(zero_points, (x.type.element, element), strict=True)
+            self.zero_point(point - 256 if is_unsigned and point > 127 else point, of)
+            for point, of, is_unsigned in zip(zero_points, elements, unsigned, strict=True)
         ]
         operands = [x, self.constant(factors.multipliers), self.constant(factors.shifts), *points]
         return self.emit(
             "rescale", operands, x.type.shape, element, scale32=True,
-            rounding_mode=factors.rounding, per_channel=factors.per_channel, input_unsigned=False,
-            output_unsigned=False,
+            rounding_mode=factors.rounding, per_channel=factors.per_channel,
+            input_unsigned=unsigned[0], output_unsigned=unsigned[1],
         )  # fmt: skip
 
     def clamp(self, x: Ref, limits: tuple[int, int]) -> Ref:
@@ -176,7 +189,9 @@ class Export:
                 "the model can be compiled all the same: glowmcu compile",
             )  # fmt: skip
         for value in (*node.inputs, *node.outputs):
-            _element(value.type)
+            _expect_element(value.type)
+            if value.type.element is ElementType.UI8 and not isinstance(node.op, Requantize):
+                raise Unsupported("GM155", "TOSA has bytes without a sign in RESCALE alone")
         start = len(self.operations)
         self._reshaped = {}
         function(self, node)
@@ -205,7 +220,7 @@ class Export:
         )
 
 
-def _element(type_: TensorType) -> ElementType:
+def _expect_element(type_: TensorType) -> None:
     if type_.element.is_float:
         raise Unsupported(
             "GM155", "it computes on real numbers, and TOSA's integer profile has none",
@@ -214,7 +229,6 @@ def _element(type_: TensorType) -> ElementType:
         )  # fmt: skip
     if type_.element not in _ELEMENTS:
         raise Unsupported("GM155", f"TOSA's integer profile has no {type_.element.value}")
-    return type_.element
 
 
 def export_function(graph: Graph) -> TosaFunction:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from glowmcu.frontend.tosa.import_sums import import_sum
-from glowmcu.frontend.tosa.importer import Import, Table, importer, limits_of
+from glowmcu.frontend.tosa.importer import Import, Table, importer, limits_of, unsigned_of
 from glowmcu.frontend.tosa.records import Ref, TosaOp
-from glowmcu.frontend.tosa.rescaling import apply
+from glowmcu.frontend.tosa.rescaling import Factors, apply
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Operation
@@ -21,6 +21,7 @@ from glowmcu.ops.elementwise import Add, Maximum, Minimum, Mul, Sub
 from glowmcu.ops.lookup import Lookup, all_values
 from glowmcu.ops.quantization import Requantize
 from glowmcu.ops.reduction import ReduceMax, ReduceMin, Sum
+from glowmcu.ops.scan import ArgMax
 
 _I8, _I32 = ElementType.I8, ElementType.I32
 _PLAIN: dict[str, type[Operation]] = {
@@ -44,8 +45,11 @@ def import_rescale(state: Import, op: TosaOp) -> None:
     """Of int8, or what is a function of it, a table of what it gives for each; of int32 a
     requantization to int8.
     """
-    factors, points = state.rescale_of(op)
+    factors, points = state.rescale_of(op, takes_unsigned=True)
     x, out = op.operands[0], op.results[0].type
+    if any(unsigned_of(op)):
+        _import_unsigned(state, op, factors, points)
+        return
     is_byte = x.type.element is _I8
     table = Table(x, all_values(_I8), 1.0, points[0]) if is_byte else state.tables.get(x)
     if table is not None and not factors.per_channel:
@@ -66,6 +70,21 @@ def import_rescale(state: Import, op: TosaOp) -> None:
         raise Unsupported("GM105", "rescale by 0")
     wide = state.retyped(state.value(x), Quantization((real,), (0,)))
     state.emit(op, Requantize(), [wide], state.type_of(op.results[0], points[1]))
+
+
+def _import_unsigned(state: Import, op: TosaOp, factors: Factors, points: tuple[int, int]) -> None:
+    """Bytes to bytes, of which one side or both have no sign: a table."""
+    x, out = op.operands[0], op.results[0].type
+    if x.type.element is not _I8 or out.element is not _I8 or factors.per_channel:
+        raise Unsupported("GM105", f"rescale of {x.type} to {out} without a sign; i8 is read")
+    types = [ElementType.UI8 if flag else _I8 for flag in unsigned_of(op)]
+    before, after = (
+        int(np.int8(point).view(type_.numpy)) for point, type_ in zip(points, types, strict=True)
+    )
+    values = np.arange(256, dtype=np.uint8).view(types[0].numpy).astype(np.int64)
+    results = np.clip(apply(values - before, factors) + after, *types[1].limits)
+    table = results.astype(types[1].numpy).view(np.int8)
+    state.emit(op, Lookup(table), [state.value(x)], state.type_of(op.results[0]))
 
 
 @importer("clamp")
@@ -115,6 +134,16 @@ def import_plain(state: Import, op: TosaOp) -> None:
         return
     operation = _PLAIN[op.name]()
     state.emit(op, operation, [state.value(ref) for ref in refs[:2]], op.results[0].type)
+
+
+@importer("argmax")
+def import_argmax(state: Import, op: TosaOp) -> None:
+    """The first of the largest along one axis, which goes."""
+    (x,) = _expect_operands(op, 1)
+    axis = op.attributes.get("axis")
+    if type(axis) is not int or not 0 <= axis < x.type.rank:
+        raise Unsupported("GM106", f"argmax along axis {axis} of {x.type}")
+    state.emit(op, ArgMax(axis), [state.value(x)], op.results[0].type)
 
 
 @importer("reduce_sum", "reduce_max", "reduce_min")

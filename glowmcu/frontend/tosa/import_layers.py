@@ -19,6 +19,8 @@ from glowmcu.ops.matmul import BatchMatMul
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 
 _I8 = ElementType.I8
+#: Largest kernel, stride, dilation and padding of TOSA's level 8K.
+_MOST = 8192
 #: Sums of an average that are compared one by one.
 _MOST_SUMS = 1 << 20
 #: Weight of each element in a sum that is to be an average.
@@ -30,6 +32,8 @@ def numbers(op: TosaOp, key: str, count: int) -> tuple[int, ...]:
     found = op.attributes.get(key)
     if not isinstance(found, tuple) or len(found) != count:
         raise Unsupported("GM106", f"{op.name} needs {key} of {count} integers, got {found}")
+    if max(map(abs, found)) > _MOST:
+        raise Unsupported("GM105", f"{op.name} with {key} {found}; TOSA's level 8K ends at {_MOST}")
     return found
 
 

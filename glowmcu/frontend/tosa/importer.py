@@ -226,16 +226,18 @@ class Import:
         self.done.add(clamp)
         return clamp, Rescaled(factors, points[1], element, limits_of(clamp))
 
-    def rescale_of(self, op: TosaOp) -> tuple[Factors, tuple[int, int]]:
-        """Constants of a RESCALE, and zero points of operand and result."""
+    def rescale_of(
+        self, op: TosaOp, takes_unsigned: bool = False
+    ) -> tuple[Factors, tuple[int, int]]:
+        """Constants of a RESCALE, and zero points of operand and result as they are stored."""
         if len(op.operands) != 5:
             raise Unsupported(
                 "GM106", f"rescale has 5 operands in TOSA 1.0, got {len(op.operands)}"
             )
         if not op.attributes.get("scale32", True):
             raise Unsupported("GM105", "rescale with 16-bit factors (scale32 = false)")
-        if op.attributes.get("input_unsigned") or op.attributes.get("output_unsigned"):
-            raise Unsupported("GM105", "rescale of unsigned integers")
+        if any(unsigned_of(op)) and not takes_unsigned:
+            raise Unsupported("GM105", "rescale of unsigned integers where a layer ends")
         _, multipliers, shifts, *points = op.operands
         mode = op.attributes.get("rounding_mode", SINGLE)
         if mode not in (SINGLE, DOUBLE):
@@ -281,6 +283,13 @@ class Import:
                     "lower the whole model with one rounding mode, DOUBLE_ROUND or SINGLE_ROUND",
                 )
         return real
+
+
+def unsigned_of(rescale: TosaOp) -> tuple[bool, bool]:
+    """Whether a RESCALE takes its operand, and makes its result, for integers without a sign."""
+    flags = (rescale.attributes.get(f"{side}_unsigned", False) for side in ("input", "output"))
+    taken, made = flags
+    return bool(taken), bool(made)
 
 
 def limits_of(clamp: TosaOp) -> tuple[int, int]:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import difflib
 
 from glowmcu.errors import GlowmcuError, Problem, error
-from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
+from glowmcu.frontend.known_inputs import (
+    bound_data,
+    exit_code_for,
+    unknown_inputs,
+    unknown_symbols,
+)
 from glowmcu.frontend.tosa.container import read_container
 from glowmcu.frontend.tosa.importer import Import, load_importers, rounding_of
 from glowmcu.frontend.tosa.recognize import recognize
-from glowmcu.frontend.tosa.records import GraphNote, Ref, TosaFunction, TosaOp
+from glowmcu.frontend.tosa.records import GraphNote, Ref, TosaFunction, TosaOp, signless
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import FIXED_ROUNDING, Graph, State, Value
-from glowmcu.ir.types import TensorType
 
 
 def read_tosa(data: bytes, file_name: str, options: InputOptions) -> Graph:
@@ -48,7 +52,10 @@ class _Reader:
             name = note.inputs[number] if note else ref.name
             self._expect_integers(ref, f'input "{name[:120]}"')
             state.values[ref] = Value(type_, name)
-            inputs.append(state.values[ref])
+            if name in self._options.bind:
+                self._bind(state.values[ref])
+            else:
+                inputs.append(state.values[ref])
         self._operations()
         outputs = [] if self._problems else self._outputs()
         if self._problems:
@@ -56,6 +63,16 @@ class _Reader:
         if not inputs or not outputs:
             raise error("GM101", "the function has no arguments or no results", self._file_name)
         return self._finished(inputs, outputs)
+
+    def _bind(self, value: Value) -> None:
+        """The user says what an input always is."""
+        given, type_ = self._options.bind[value.name], value.type
+        try:
+            data = bound_data(value.name, given, type_.element, type_.shape)
+        except Unsupported as cause:
+            self._problems.append(cause.problem(f"{self._file_name}, input {value.name!r}"))
+            return
+        self._state.builder.add_known(value, data)
 
     def _finished(self, inputs: list[Value], outputs: list[Value]) -> Graph:
         note, nodes = self._note, tuple(self._state.builder.nodes)
@@ -75,11 +92,14 @@ class _Reader:
         names = list(note.inputs) if note else [ref.name for ref in self._function.arguments]
         self._problems += unknown_inputs(options, names, self._file_name)
         self._problems += unknown_symbols(options.symbols, (), self._file_name)
-        if options.shapes or options.bind:
-            self._problems.append(Problem(
-                "GM107", "a TOSA function has fixed shapes and no inputs to bind", self._file_name,
-                "change the function's arguments in the compiler that wrote it",
-            ))  # fmt: skip
+        shapes = dict(zip(names, (ref.type.shape for ref in self._function.arguments), strict=True))
+        for name, shape in options.shapes.items():
+            if shapes.get(name, shape) != shape:
+                self._problems.append(Problem(
+                    "GM107", f"input {name!r} is {list(shapes[name])}, and {list(shape)} was asked "
+                    "for: a TOSA function has fixed shapes", self._file_name,
+                    "change the function's arguments in the compiler that wrote it",
+                ))  # fmt: skip
 
     def _expect_integers(self, ref: Ref, what: str) -> None:
         if ref.type.element.is_float:
@@ -133,7 +153,7 @@ class _Reader:
             if data is not None:
                 made = state.builder.add_constant(data, wanted.name, wanted.type.quantization)
                 operands.append(made)
-            elif ref in state.values and ref.type == _plain(wanted.type):
+            elif ref in state.values and ref.type == signless(wanted.type):
                 # Stored values are the same, whatever is thought of them so far.
                 operands.append(state.retyped(state.values[ref], wanted.type.quantization))
             else:
@@ -176,7 +196,7 @@ def _fitting(function: TosaFunction) -> GraphNote | None:
     if note is None or len({len(note.inputs), len(note.types), len(function.arguments)}) != 1:
         return None
     pairs = zip(note.types, function.arguments, strict=True)
-    if any(_plain(type_) != ref.type for type_, ref in pairs):
+    if any(signless(type_) != ref.type for type_, ref in pairs):
         return None
     count = len(note.states)
     if count > min(len(note.types), len(function.results)):
@@ -187,10 +207,6 @@ def _fitting(function: TosaFunction) -> GraphNote | None:
         for data, type_ in zip(note.states, types, strict=True)
     )
     return note if fits else None
-
-
-def _plain(type_: TensorType) -> TensorType:
-    return TensorType(type_.shape, type_.element)
 
 
 def _expect_form(op: TosaOp) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from glowmcu.ir.graph import Node
 from glowmcu.ir.operation import Array, Rounding
-from glowmcu.ir.types import TensorType
+from glowmcu.ir.types import ElementType, TensorType
 
 Attribute = bool | int | tuple[int, ...] | str
 
@@ -79,6 +79,12 @@ class TosaFunction:
     operations: tuple[TosaOp, ...]
     results: tuple[Ref, ...]
     note: GraphNote | None = None
+
+
+def signless(type_: TensorType) -> TensorType:
+    """A type of ours as TOSA has it: without quantization, and bytes without a sign as bytes."""
+    is_unsigned = type_.element is ElementType.UI8
+    return TensorType(type_.shape, ElementType.I8 if is_unsigned else type_.element)
 
 
 def outside(operations: tuple[TosaOp, ...]) -> list[Ref]:

@@ -25,9 +25,7 @@ _INT32_ARRAYS = ("perms",)
 
 def print_tosa(function: TosaFunction) -> str:
     """A module with one function; its first line says what of TOSA it is of."""
-    rounds_twice = any(
-        op.attributes.get("rounding_mode") == DOUBLE for op in function.operations
-    )
+    rounds_twice = any(op.attributes.get("rounding_mode") == DOUBLE for op in function.operations)
     extension = ", extension DOUBLEROUND" if rounds_twice else ""
     return _HEADER.format(extension) + _Printer(function).text()
 

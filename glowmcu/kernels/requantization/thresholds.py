@@ -229,7 +229,7 @@ def solve_lines(
     step = np.zeros(channels, np.int64)
     left = np.arange(channels)
     for tilts in (_TILTS, _MORE_TILTS):
-        for near in _STEPS_AROUND if two_sided else (0,):
+        for near in _STEPS_AROUND if two_sided else _STEPS_AROUND[:1]:
             if not left.size or (left.size > 1 + _FEW * channels and tilts is _MORE_TILTS):
                 break
             rest = []

@@ -1,0 +1,109 @@
+"""Nodes of a gradient in fixed point on their way into a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from glowmcu.gradient.builder import Builder
+from glowmcu.gradient.rules import NoGradient
+from glowmcu.ir.graph import Node, Value
+from glowmcu.ir.operation import Operation
+from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ops.block_gradient import BITS, SHARED, gradient_type
+from glowmcu.ops.stored_gradient import GradientSum, RequantizationGradient
+
+#: Fewer bits say too little of a gradient.
+_LEAST_BITS = 4
+#: A share of all, of 2^15.
+_WHOLE = 32767
+
+
+@dataclass(frozen=True)
+class FixedGradient:
+    """Of a value by what is stored: numbers i16, of magnitudes up to 2^bits, of its shape or with 1
+    for height and width; exponent and peak; and `scale`, by which the numbers are multiplied.
+    """
+
+    numbers: Value
+    common: Value
+    scale: float
+    bits: int = BITS
+
+    @property
+    def shape(self) -> Shape:
+        """Of the numbers."""
+        return self.numbers.type.shape
+
+
+class FixedBuilder(Builder):
+    """Collects nodes of gradients in fixed point."""
+
+    def add_all(
+        self, op: Operation, inputs: Sequence[Value], types: Sequence[TensorType]
+    ) -> tuple[Value, ...]:
+        """The results of a new node."""
+        name = f"{self._prefix}/{op.name}_{len(self.nodes)}"
+        results = tuple(Value(each, f"{name}/{number}") for number, each in enumerate(types))
+        self.nodes.append(Node(op, tuple(inputs), results, name, self._prefix, self._stage))
+        return results
+
+    def gradient(
+        self, op: Operation, inputs: Sequence[Value], scale: float, bits: int
+    ) -> FixedGradient:
+        """Of an operator that makes one."""
+        shape = op.infer([value.type for value in inputs])[0]
+        numbers, common = self.add_all(op, inputs, (gradient_type(shape), SHARED))
+        return FixedGradient(numbers, common, scale, bits)
+
+    def reshaped(self, given: FixedGradient, shape: Shape) -> FixedGradient:
+        """The same numbers as another shape."""
+        return replace(given, numbers=self.typed_reshape(given.numbers, shape))
+
+    def requantized(
+        self,
+        given: FixedGradient,
+        stored: Value,
+        scales: Sequence[float],
+        bounds: tuple[int | None, int | None],
+        bits: int,
+    ) -> FixedGradient:
+        """Through the end of a layer: y = scale * sum of a channel (or of all), within bounds.
+
+        Raises NoGradient where fewer bits than say anything are asked for.
+        """
+        if bits < _LEAST_BITS:
+            raise NoGradient("a layer with more products than a sum in 32 bits takes")
+        most = max(scales)
+        is_same = min(scales) == most
+        shares = np.array([_WHOLE] if is_same else _shares(scales), np.int16)
+        op = RequantizationGradient(*bounds, bits)
+        inputs = (given.numbers, given.common, stored, self.constant(shares))
+        return self.gradient(op, inputs, given.scale * most * 2**15 / _WHOLE, bits)
+
+    def whole(self, given: FixedGradient, stored: Value) -> FixedGradient:
+        """With a number for each element of what is stored."""
+        return self.requantized(given, stored, (1.0,), (None, None), given.bits)
+
+    def total(self, a: FixedGradient, b: FixedGradient, stored: Value) -> FixedGradient:
+        """The sum of two gradients of a value."""
+        a, b = self.whole(a, stored), self.whole(b, stored)
+        most = max(abs(a.scale), abs(b.scale))
+        shares = [round(_WHOLE * each.scale / most) for each in (a, b)]
+        op = GradientSum(shares[0], shares[1])
+        inputs = (a.numbers, a.common, b.numbers, b.common)
+        return self.gradient(op, inputs, most * 2**15 / _WHOLE, BITS)
+
+
+def _shares(scales: Sequence[float]) -> list[int]:
+    most = max(scales)
+    return [round(_WHOLE * scale / most) for scale in scales]
+
+
+def is_stored(value: Value) -> bool:
+    """Whether it is int8 of one scale."""
+    quantization = value.type.quantization
+    is_int8 = value.type.element is ElementType.I8
+    return is_int8 and quantization is not None and not quantization.per_channel

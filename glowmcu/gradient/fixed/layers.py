@@ -1,0 +1,141 @@
+"""Gradients in fixed point of layers with weights: of their sums, of what they read, and steps.
+
+A layer is a convolution here: a fully connected one sees each row as a pixel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from glowmcu.gradient.fixed.builder import FixedBuilder, FixedGradient
+from glowmcu.gradient.fixed.elementwise import open_bounds
+from glowmcu.gradient.rules import NoGradient
+from glowmcu.ir.graph import Node, Value
+from glowmcu.ir.operation import Array
+from glowmcu.ir.types import Shape
+from glowmcu.ops.block_gradient import bits_for
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
+from glowmcu.ops.matmul import FullyConnected
+from glowmcu.ops.parameter_step import (
+    WEIGHT_SHIFT,
+    BiasStep,
+    Conv2DStep,
+    DepthwiseStep,
+    channel_factors,
+)
+from glowmcu.ops.stored_gradient import Conv2DInputGradient, DepthwiseInputGradient, InputGradient
+
+LAYERS = (FullyConnected, Conv2D, DepthwiseConv2D)
+
+
+@dataclass(frozen=True)
+class LayerShape:
+    """Of a layer as a convolution: image, result and weights."""
+
+    image: Shape
+    out: Shape
+    weights: Shape
+
+    @property
+    def pixels(self) -> int:
+        """Of the result."""
+        return self.out[1] * self.out[2]
+
+
+def layer_shape(node: Node) -> LayerShape:
+    """Raises NoGradient for layers that have none."""
+    x, weights, out = node.inputs[0].type, node.inputs[1].type, node.output.type
+    if weights.quantization is None or any(weights.quantization.zero_points):
+        raise NoGradient("weights with a zero point")
+    if isinstance(node.op, FullyConnected):
+        outputs, inputs = weights.shape
+        rows = x.element_count // inputs
+        return LayerShape((1, 1, rows, inputs), (1, 1, rows, outputs), (outputs, 1, 1, inputs))
+    if x.shape[0] != 1:
+        raise NoGradient(f"a batch of {x.shape[0]} images")
+    if isinstance(node.op, Conv2D) and weights.shape[3] != x.shape[3]:
+        raise NoGradient(f"a convolution of {x.shape[3] // weights.shape[3]} groups")
+    return LayerShape(x.shape, out.shape, weights.shape)
+
+
+def _scales(node: Node) -> tuple[float, ...]:
+    quantization = node.inputs[1].type.quantization
+    assert quantization is not None
+    return quantization.scales
+
+
+def _products(node: Node, shape: LayerShape) -> int:
+    """That meet in the gradient of an element that the layer reads."""
+    per_channel = shape.image[3] if isinstance(node.op, DepthwiseConv2D) else shape.weights[3]
+    return int(np.prod(shape.weights)) // per_channel
+
+
+def by_sums(build: FixedBuilder, node: Node, given: FixedGradient) -> FixedGradient:
+    """The gradient by the layer's sums, (1, h, w, O), with as many bits as all that reads it can
+    take. Raises NoGradient.
+    """
+    shape, op = layer_shape(node), node.op
+    assert isinstance(op, FullyConnected | Conv2D | DepthwiseConv2D)
+    bits = min(bits_for(shape.pixels, 255), bits_for(_products(node, shape), 128))
+    x, out = node.inputs[0].type, node.output
+    scales = [x.scale * scale / out.type.scale for scale in _scales(node)]
+    bounds = open_bounds(op.clamp_range(node.signature), out.type)
+    found = build.requantized(given, out, scales, bounds, bits)
+    return build.reshaped(found, shape.out)
+
+
+def by_input(build: FixedBuilder, node: Node, sums: FixedGradient, weights: Value) -> FixedGradient:
+    """The gradient by what the layer reads; `weights` have four axes."""
+    shape, op = layer_shape(node), node.op
+    _, height, width, channels = shape.image
+    made: InputGradient = Conv2DInputGradient(height=height, width=width, taken=sums.bits)
+    if isinstance(op, DepthwiseConv2D):
+        made = DepthwiseInputGradient(
+            height=height, width=width, taken=sums.bits, channels=channels
+        )
+    if isinstance(op, Conv2D | DepthwiseConv2D):
+        made = replace(made, strides=op.strides, dilations=op.dilations, padding=op.padding)
+    found = build.gradient(made, (sums.numbers, sums.common, weights), sums.scale, made.bits)
+    return build.reshaped(found, node.inputs[0].type.shape)
+
+
+def weights_step(
+    build: FixedBuilder, node: Node, sums: FixedGradient, kept: Value, rate: Value
+) -> Value:
+    """The layer's weights from now on; `kept` have four axes."""
+    shape, op = layer_shape(node), node.op
+    x = build.typed_reshape(node.inputs[0], shape.image)
+    factors = channel_factors(
+        [sums.scale * 2.0**WEIGHT_SHIFT / scale**2 for scale in _scales(node)]
+    )
+    made: Conv2DStep | DepthwiseStep = Conv2DStep(taken=sums.bits)
+    if isinstance(op, Conv2D):
+        made = replace(made, strides=op.strides, dilations=op.dilations, padding=op.padding)
+    elif isinstance(op, DepthwiseConv2D):
+        made = DepthwiseStep(op.strides, op.dilations, op.padding, sums.bits)
+    return _stepped(build, made, (kept, sums.numbers, sums.common), factors, (rate, x))
+
+
+def bias_step(
+    build: FixedBuilder, node: Node, sums: FixedGradient, kept: Value, rate: Value, shift: int
+) -> Value:
+    """The layer's biases from now on, which have `shift` bits behind those that it reads."""
+    x = node.inputs[0].type
+    reals = [sums.scale * 2.0**shift / (x.scale * scale) ** 2 for scale in _scales(node)]
+    factors = channel_factors(reals)
+    given = (kept, sums.numbers, sums.common)
+    return _stepped(build, BiasStep(sums.bits), given, factors, (rate,))
+
+
+def _stepped(
+    build: FixedBuilder,
+    op: Conv2DStep | DepthwiseStep | BiasStep,
+    given: Sequence[Value],
+    factors: Array,
+    more: Sequence[Value],
+) -> Value:
+    inputs = (*given, build.constant(factors), *more)
+    return build.add_typed(op, inputs, given[0].type)

@@ -1,0 +1,1 @@
+"""Portable kernels of what learns in fixed point."""

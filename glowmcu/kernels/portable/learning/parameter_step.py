@@ -1,0 +1,128 @@
+"""Portable kernels of parameters in fixed point: what layers read of them, and how they move."""
+
+from __future__ import annotations
+
+from glowmcu.ir.types import ElementType
+from glowmcu.kernels.common.layer_fields import constant, is_constant
+from glowmcu.kernels.kernel import (
+    ConstantArray,
+    Cost,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+)
+from glowmcu.kernels.portable.learning.stored_gradient import windowed_fields
+from glowmcu.ops.parameter_step import (
+    BiasStep,
+    Conv2DStep,
+    DepthwiseStep,
+    StoredParameter,
+    WindowStep,
+)
+
+
+@kernel("stored_parameter.portable", StoredParameter)
+class PortableStoredParameter(Kernel):
+    """Any core."""
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return Cost(20.0 + 8.0 * site.signature.output.element_count, 50, 8)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op, out = site.node.op, site.signature.output
+        assert isinstance(op, StoredParameter)
+        kind = "weights" if out.element is ElementType.I8 else "biases"
+        return KernelCode(
+            function=f"glowmcu_stored_{kind}",
+            operands=(0,),
+            header=f"glowmcu_stored_{kind}.h",
+            parameters=Parameters(
+                "glowmcu_stored_parameter",
+                (Field("count", out.element_count), Field("shift", op.shift)),
+            ),
+        )
+
+
+def _factor_fields(site: Site) -> tuple[Field, Field]:
+    factors = constant(site, 3)
+    return (
+        Field("factor_step", 2 if len(factors) > 1 else 0),
+        Field("factors", ConstantArray("factors", factors.reshape(-1), "number, exponent")),
+    )
+
+
+@kernel("bias_step.portable", BiasStep)
+class PortableBiasStep(Kernel):
+    """Any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_constant(site, 3)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        gradient, factors = site.signature.inputs[1], site.signature.inputs[3]
+        cycles = 60.0 + 6.0 * gradient.element_count + 40.0 * gradient.shape[3]
+        return Cost(cycles, 200, 16 + factors.size_bytes)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        _, height, width, channels = site.signature.inputs[1].shape
+        fields = (
+            Field("pixels", height * width),
+            Field("channels", channels),
+            *_factor_fields(site),
+        )
+        return KernelCode(
+            function="glowmcu_bias_step",
+            operands=(0, 1, 2, 4),
+            header="glowmcu_bias_step.h",
+            parameters=Parameters("glowmcu_bias_step_layer", fields),
+        )
+
+
+class _WeightsKernel(Kernel):
+    function = ""
+    each_product = 4.0
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_constant(site, 3)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        kept, factors = site.signature.inputs[0], site.signature.inputs[3]
+        cycles = self.each_product * site.node.macs + 45.0 * kept.element_count + 100.0
+        return Cost(cycles, 560, 68 + factors.size_bytes)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op, signature = site.node.op, site.signature
+        assert isinstance(op, WindowStep)
+        kept, gradient, image = signature.inputs[0], signature.inputs[1], signature.inputs[5]
+        seen, out = image.shape[1:], gradient.shape[1:]
+        sizes = (seen[0], seen[1], seen[2]), (out[0], out[1], out[2])
+        fields = (
+            *windowed_fields(op, *sizes, (kept.shape[1], kept.shape[2])),
+            Field("in_zero_point", image.zero_point),
+            *_factor_fields(site),
+        )
+        return KernelCode(
+            function=self.function,
+            operands=(0, 1, 2, 4, 5),
+            header=f"{self.function}.h",
+            parameters=Parameters("glowmcu_window_step", fields),
+        )
+
+
+@kernel("conv_2d_step.portable", Conv2DStep)
+class PortableConv2DStep(_WeightsKernel):
+    """Four input channels at a time, over all pixels that a tap sees; any core."""
+
+    function = "glowmcu_conv_2d_step"
+
+
+@kernel("depthwise_step.portable", DepthwiseStep)
+class PortableDepthwiseStep(_WeightsKernel):
+    """One channel at a time; any core."""
+
+    function = "glowmcu_depthwise_step"
+    each_product = 8.0

@@ -1,0 +1,280 @@
+"""Gradients in fixed point on their way back: `requantization_gradient`, `conv_2d_input_gradient`,
+`depthwise_input_gradient`.
+
+By what a layer's sum is: dL/dsum = m dL/dy where y is no bound of an activation, m the layer's
+scale of a channel. By what the layer reads: dL/dx = sum(dL/dsum w).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ir.value_range import Int64Array
+from glowmcu.ops.block_gradient import (
+    BITS,
+    SHARED,
+    SUM_END,
+    excess,
+    expect_gradient,
+    expect_stored,
+    rounded_shift,
+    shared,
+)
+from glowmcu.ops.registry import operation
+
+Pair = tuple[int, int]
+Padding = tuple[int, int, int, int]
+
+
+@operation("requantization_gradient")
+@dataclass(frozen=True)
+class RequantizationGradient(Operation):
+    """Operands: the gradient by what is stored, i16 of the result's shape or with 1 for its height
+    and width; exponent and peak; what is stored, i8; a share of 2^15 a channel, i16 (C,) or (1,).
+
+    Results: times the share, 0 where `low` or less, or `high` or more, is stored, and where the
+    largest number that 8 bits store would have to grow, or the least one to fall: a layer that has
+    saturated goes back, and no further. Magnitudes up to 2^bits.
+    """
+
+    low: int | None = None
+    high: int | None = None
+    bits: int = BITS
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        gradient, _, stored, shares = inputs
+        if not stored.shape or gradient.rank != stored.rank:
+            raise OperationError(f"expected a gradient of {stored}, got {gradient}")
+        inner = tuple(range(1, stored.rank - 1))
+        for axis, (given, size) in enumerate(zip(gradient.shape, stored.shape, strict=True)):
+            repeats = axis in inner and all(gradient.shape[each] == 1 for each in inner)
+            if given != size and not repeats:
+                raise OperationError(f"expected a gradient of {stored}, got {gradient}")
+        if shares.shape not in ((1,), stored.shape[-1:]):
+            raise OperationError(f"expected a share a channel of {stored}, got {shares}")
+        return (stored.shape, SHARED.shape)
+
+    def verify(self, signature: Signature) -> None:
+        gradient, common, stored, shares = signature.inputs
+        expect_gradient(gradient, common)
+        expect_gradient(*signature.outputs)
+        expect_stored(stored)
+        if shares.element is not ElementType.I16 or not 1 <= self.bits <= BITS:
+            raise OperationError(f"expected shares of i16 and 1 to {BITS} bits, got {shares}")
+
+    def in_place(self, signature: Signature) -> tuple[int, ...]:
+        return (0,) if signature.inputs[0] == signature.output else ()
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        gradient, common, stored, shares = inputs
+        exponent, peak = (int(number) for number in common)
+        shift = excess(peak, self.bits)
+        scaled = rounded_shift(gradient.astype(np.int64) * shares.astype(np.int64), 15 + shift)
+        is_open = np.ones(stored.shape, np.bool_)
+        if self.low is not None:
+            is_open &= stored > self.low
+        if self.high is not None:
+            is_open &= stored < self.high
+        least, most = signature.inputs[2].element.limits
+        is_open &= ((stored < most) | (scaled > 0)) & ((stored > least) | (scaled < 0))
+        numbers = np.where(is_open, scaled, 0).astype(np.int16)
+        return numbers, shared(exponent + shift, numbers)
+
+
+@operation("gradient_sum")
+@dataclass(frozen=True)
+class GradientSum(Operation):
+    """Operands: two gradients of a value, i16 with exponent and peak each, of which shares of 2^15
+    are added. Results: the sum, and exponent and peak of that.
+    """
+
+    share_a: int = 32767
+    share_b: int = 32767
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        a, _, b, _ = inputs
+        if a.shape != b.shape:
+            raise OperationError(f"expected two gradients of a value, got {a} and {b}")
+        return (a.shape, SHARED.shape)
+
+    def verify(self, signature: Signature) -> None:
+        expect_gradient(*signature.inputs[:2])
+        expect_gradient(*signature.inputs[2:])
+        expect_gradient(*signature.outputs)
+        if max(abs(self.share_a), abs(self.share_b)) >= 2**15:
+            raise OperationError(f"no shares of 2^15: {self.share_a}, {self.share_b}")
+
+    def in_place(self, signature: Signature) -> tuple[int, ...]:
+        return (0, 2)
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        a, common_a, b, common_b = inputs
+        exponent = max(int(common_a[0]), int(common_b[0])) + 1
+        total = np.zeros(a.shape, np.int64)
+        for numbers, common, share in ((a, common_a, self.share_a), (b, common_b, self.share_b)):
+            shift = min(15 + exponent - int(common[0]), 30)
+            total += rounded_shift(numbers.astype(np.int64) * share, shift)
+        found = total.astype(np.int16)
+        return found, shared(exponent, found)
+
+
+@dataclass(frozen=True)
+class Windowed(Operation):
+    """How a convolution's windows lie on its image. `padding` is top, left, bottom, right."""
+
+    strides: Pair = (1, 1)
+    dilations: Pair = (1, 1)
+    padding: Padding = (0, 0, 0, 0)
+
+    def taps(self, kernel: Pair, out: Pair) -> Iterator[tuple[Pair, tuple[slice, slice]]]:
+        """Each tap, and what it sees of the padded image in all windows."""
+        (sy, sx), (dy, dx) = self.strides, self.dilations
+        for ky in range(kernel[0]):
+            for kx in range(kernel[1]):
+                rows = slice(ky * dy, ky * dy + (out[0] - 1) * sy + 1, sy)
+                columns = slice(kx * dx, kx * dx + (out[1] - 1) * sx + 1, sx)
+                yield (ky, kx), (rows, columns)
+
+    def padded_size(self, kernel: Pair, out: Pair, image: Pair) -> Pair:
+        """Height and width of all that windows see and of the image with its padding."""
+        sizes = []
+        for axis in (0, 1):
+            seen = (out[axis] - 1) * self.strides[axis]
+            seen += (kernel[axis] - 1) * self.dilations[axis] + 1
+            before, after = self.padding[axis], self.padding[axis + 2]
+            sizes.append(max(seen, before + image[axis] + after))
+        return sizes[0], sizes[1]
+
+
+@dataclass(frozen=True)
+class InputGradient(Windowed):
+    """Operands: the gradient by the sums, i16 (1, h, w, O), magnitudes up to 2^taken; exponent and
+    peak; weights i8. Results: the gradient by the image of `height` and `width`, i16, magnitudes up
+    to 2^bits; exponent and peak.
+    """
+
+    height: int = 1
+    width: int = 1
+    taken: int = BITS
+    bits: int = BITS
+
+    def products(self, weights: TensorType) -> int:
+        """In a sum."""
+        raise AssertionError(f"{type(self).__name__} has no sums")
+
+    def _sums(self, gradient: Array, weights: Array) -> Array:
+        """By the padded image: float64 (height, width, channels), exact."""
+        raise AssertionError(f"{type(self).__name__} has no sums")
+
+    def magnitudes(self, weights: Array) -> Int64Array:
+        """Sums of the magnitudes of all weights that an input channel meets."""
+        raise AssertionError(f"{type(self).__name__} has no sums")
+
+    def inner_shapes(self, signature: Signature) -> tuple[Shape, ...]:
+        return (self._padded(signature.inputs[0].shape, signature.inputs[2].shape),)
+
+    def _padded(self, gradient: Shape, weights: Shape) -> Shape:
+        kernel, out = (weights[1], weights[2]), (gradient[1], gradient[2])
+        return (*self.padded_size(kernel, out, (self.height, self.width)), weights[3])
+
+    def verify(self, signature: Signature) -> None:
+        gradient, common, weights = signature.inputs
+        expect_gradient(gradient, common)
+        expect_gradient(*signature.outputs)
+        quantization = weights.quantization
+        if weights.element is not ElementType.I8 or quantization is None:
+            raise OperationError(f"expected weights of quantized i8, got {weights}")
+        if any(quantization.zero_points):
+            raise OperationError("weights must have zero point 0")
+        most = self.products(weights) * 128 << self.taken
+        if not (1 <= self.bits <= BITS and 1 <= self.taken <= BITS and most < SUM_END):
+            raise OperationError(f"sums of gradients can reach {most}")
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        gradient, common, weights = inputs
+        exponent, peak = (int(number) for number in common)
+        shift = excess(peak * int(self.magnitudes(weights).max(initial=0)), self.bits)
+        top, left = self.padding[:2]
+        padded = self._sums(gradient[0].astype(np.float64), weights.astype(np.float64))
+        sums = padded[top : top + self.height, left : left + self.width].astype(np.int64)
+        numbers = rounded_shift(sums, shift).astype(np.int16)[np.newaxis]
+        return numbers, shared(exponent + shift, numbers)
+
+
+@operation("conv_2d_input_gradient")
+@dataclass(frozen=True)
+class Conv2DInputGradient(InputGradient):
+    """Of a convolution without groups, weights (O, kernel_h, kernel_w, I)."""
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        gradient, _, weights = inputs
+        if gradient.rank != 4 or weights.rank != 4 or gradient.shape[3] != weights.shape[0]:
+            raise OperationError(f"{gradient} is no gradient of a layer with {weights}")
+        return ((1, self.height, self.width, weights.shape[3]), SHARED.shape)
+
+    def products(self, weights: TensorType) -> int:
+        return weights.element_count // max(weights.shape[3], 1)
+
+    def magnitudes(self, weights: Array) -> Int64Array:
+        found: Int64Array = np.abs(weights.astype(np.int64)).sum(axis=(0, 1, 2))
+        return found
+
+    def _sums(self, gradient: Array, weights: Array) -> Array:
+        out = gradient.shape[:2]
+        total = np.zeros(self._padded((1, *gradient.shape), weights.shape))
+        for (ky, kx), seen in self.taps(weights.shape[1:3], (out[0], out[1])):
+            total[seen] += gradient @ weights[:, ky, kx]
+        return total
+
+    def macs(self, signature: Signature) -> int:
+        gradient, _, weights = signature.inputs
+        return gradient.shape[1] * gradient.shape[2] * weights.element_count
+
+
+@operation("depthwise_input_gradient")
+@dataclass(frozen=True)
+class DepthwiseInputGradient(InputGradient):
+    """Of a depthwise convolution of `channels`, weights (1, kernel_h, kernel_w, O)."""
+
+    channels: int = 1
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        gradient, _, weights = inputs
+        if gradient.rank != 4 or weights.rank != 4 or gradient.shape[3] != weights.shape[3]:
+            raise OperationError(f"{gradient} is no gradient of a layer with {weights}")
+        if self.channels < 1 or weights.shape[3] % self.channels:
+            raise OperationError(f"{weights} is no multiple of {self.channels} channels")
+        return ((1, self.height, self.width, self.channels), SHARED.shape)
+
+    def products(self, weights: TensorType) -> int:
+        return weights.element_count // self.channels
+
+    def magnitudes(self, weights: Array) -> Int64Array:
+        wide = np.abs(weights[0].astype(np.int64))
+        apart = wide.reshape(*wide.shape[:2], self.channels, -1)
+        found: Int64Array = apart.sum(axis=(0, 1, 3))
+        return found
+
+    def _sums(self, gradient: Array, weights: Array) -> Array:
+        out, depth = gradient.shape[:2], weights.shape[3]
+        padded = self._padded((1, *gradient.shape), weights.shape)
+        total = np.zeros((*padded[:2], self.channels))
+        for (ky, kx), seen in self.taps(weights.shape[1:3], (out[0], out[1])):
+            part = gradient * weights[0, ky, kx]
+            total[seen] += part.reshape(*out, self.channels, depth // self.channels).sum(axis=3)
+        return total
+
+    def macs(self, signature: Signature) -> int:
+        gradient, _, weights = signature.inputs
+        return gradient.element_count * weights.shape[1] * weights.shape[2]

@@ -1,0 +1,64 @@
+/*
+ * glowmcu_depthwise_step.h: weights of a depthwise convolution move against their gradient.
+ */
+#ifndef GLOWMCU_DEPTHWISE_STEP_H
+#define GLOWMCU_DEPTHWISE_STEP_H
+
+#include "glowmcu_window_step.h"
+
+/* Sums at a tap of output channels from `oc` on: four that have an input channel each, or one. */
+GLOWMCU_CODE
+static void glowmcu_depthwise_step_sums(const glowmcu_window_step *p, const int16_t *gradient,
+    const int8_t *in, const glowmcu_seen *seen, int32_t count, int32_t acc[4])
+{
+    for (int32_t i = 0; i < 4; ++i) {
+        acc[i] = 0;
+    }
+    for (int32_t oy = seen->ys.first; oy < seen->ys.end; ++oy) {
+        const glowmcu_gradient_run run = glowmcu_row_run(p, gradient, in, seen, oy);
+        if (count == 4) {
+            glowmcu_gradient_run_each(&run, -p->in_zero_point, acc);
+        } else {
+            const int16_t *g = run.gradient;
+            const int8_t *x = run.x;
+            for (int32_t i = 0; i < run.count; ++i) {
+                acc[0] += *g * (*x - p->in_zero_point);
+                g += run.step;
+                x += run.x_step;
+            }
+        }
+    }
+}
+
+/* `kept` and `moved` are [kernel_height][kernel_width][out_channels] and may be the same. */
+GLOWMCU_CODE
+static void glowmcu_depthwise_step(const glowmcu_window_step *p, const int16_t *kept,
+    const int16_t *gradient, const int32_t *common, const float *rate, const int8_t *in,
+    int16_t *moved)
+{
+    const glowmcu_speed speed = glowmcu_rate_factor(rate);
+    const int32_t each = p->out_channels / p->in_channels;
+    int32_t at = 0;
+
+    for (int32_t ky = 0; ky < p->kernel_height; ++ky) {
+        for (int32_t kx = 0; kx < p->kernel_width; ++kx) {
+            const glowmcu_seen seen = glowmcu_seen_by_tap(p, ky, kx);
+            const int32_t *factor = p->factors;
+            int32_t oc = 0;
+            while (oc < p->out_channels) {
+                const int32_t count = (each == 1 && p->out_channels - oc >= 4) ? 4 : 1;
+                int32_t acc[4];
+                glowmcu_depthwise_step_sums(p, gradient + oc, in + oc / each, &seen, count, acc);
+                for (int32_t i = 0; i < count; ++i, ++oc, ++at) {
+                    const glowmcu_speed scale = glowmcu_step_factor(speed, factor, common[0]);
+                    const int32_t step = glowmcu_scaled_step(acc[i], scale,
+                        GLOWMCU_WEIGHT_LIMIT);
+                    moved[at] = (int16_t)glowmcu_moved(kept[at], step, GLOWMCU_WEIGHT_LIMIT);
+                    factor += p->factor_step;
+                }
+            }
+        }
+    }
+}
+
+#endif /* GLOWMCU_DEPTHWISE_STEP_H */

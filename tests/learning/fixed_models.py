@@ -1,0 +1,132 @@
+"""int8 networks whose layers have windows of all kinds, for learning in fixed point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.frontend.tflite.writer_tables import TensorRef
+
+
+@dataclass
+class Network:
+    """Adds layers behind each other; scales are such that results fill most of what 8 bits hold."""
+
+    shape: tuple[int, ...]
+    seed: int = 0
+    model: ModelBuilder = field(default_factory=ModelBuilder)
+    count: int = 0
+
+    def __post_init__(self) -> None:
+        self.random = np.random.default_rng(self.seed)
+        self.at = self.model.input("x", self.shape, "int8", 0.05, 3)
+        self.scale, self.point = 0.05, 3
+
+    def _result(self, shape: tuple[int, ...], scale: float, point: int) -> TensorRef:
+        self.count += 1
+        self.shape, self.scale, self.point = shape, scale, point
+        return self.model.tensor(f"y{self.count}", shape, "int8", scale, point)
+
+    def _weights(self, shape: tuple[int, ...], axis: int | None) -> tuple[TensorRef, TensorRef]:
+        channels = shape[axis or 0]
+        factors = np.ones(1) if axis is None else self.random.uniform(0.3, 1.2, channels)
+        scales, number = 0.01 * factors, self.count
+        data = np.clip(np.rint(self.random.normal(0, 45, shape)), -127, 127).astype(np.int8)
+        bias = self.random.integers(-1500, 1500, channels).astype(np.int32)
+        name = f"layer{number}"
+        w = self.model.constant(f"{name}/w", data, scales, axis=0 if axis is None else axis)
+        return w, self.model.constant(f"{name}/b", bias, scales * self.scale)
+
+    def convolution(
+        self, depth: int, kernel: tuple[int, int], stride: int = 1, dilation: int = 1,
+        padding: str = "SAME", multiplier: int = 0, activation: str = "RELU",
+    ) -> Network:  # fmt: skip
+        """CONV_2D, or with a multiplier DEPTHWISE_CONV_2D."""
+        _, height, width, channels = self.shape
+        depth = channels * multiplier if multiplier else depth
+        window = (1, *kernel, depth) if multiplier else (depth, *kernel, channels)
+        w, b = self._weights(window, 3 if multiplier else 0)
+        sizes = [
+            -(-size // stride)
+            if padding == "SAME"
+            else (size - (taps - 1) * dilation - 1) // stride + 1
+            for size, taps in zip((height, width), kernel, strict=True)
+        ]
+        products = kernel[0] * kernel[1] * (1 if multiplier else channels)
+        scale = self.scale * 0.45 * products**0.5
+        point = -128 if activation == "RELU" else 5
+        y = self._result((1, *sizes, depth), scale, point)
+        options: dict[str, int | str] = {
+            "padding": padding, "stride_h": stride, "stride_w": stride,
+            "dilation_h_factor": dilation, "dilation_w_factor": dilation,
+            "fused_activation_function": activation,
+        }  # fmt: skip
+        if multiplier:
+            options["depth_multiplier"] = multiplier
+        self.model.op("DEPTHWISE_CONV_2D" if multiplier else "CONV_2D", [self.at, w, b], [y],
+                      options)  # fmt: skip
+        self.at = y
+        return self
+
+    def residual(self, kernel: tuple[int, int]) -> Network:
+        """A convolution, added to what it reads."""
+        before, scale = self.at, self.scale
+        self.convolution(self.shape[3], kernel, activation="NONE")
+        y = self._result(self.shape, 1.3 * max(scale, self.scale), -20)
+        self.model.op("ADD", [before, self.at], [y], {"fused_activation_function": "NONE"})
+        self.at = y
+        return self
+
+    def mean(self) -> Network:
+        """Over the whole image."""
+        axes = self.model.constant("axes", np.array([1, 2], np.int32))
+        y = self._result((1, self.shape[3]), 0.7 * self.scale, -90)
+        self.model.op("MEAN", [self.at, axes], [y], {"keep_dims": False})
+        self.at = y
+        return self
+
+    def flat(self) -> Network:
+        """As a row."""
+        count = int(np.prod(self.shape))
+        shape = self.model.constant("shape", np.array([1, count], np.int32))
+        y = self.model.tensor("flat", (1, count), "int8", self.scale, self.point)
+        self.model.op("RESHAPE", [self.at, shape], [y], {})
+        self.at, self.shape = y, (1, count)
+        return self
+
+    def classes(self, count: int, has_softmax: bool = True) -> bytes:
+        """Fully connected, one scale for all weights, and a softmax: the file."""
+        w, b = self._weights((count, self.shape[-1]), None)
+        scale = self.scale * 0.45 * self.shape[-1] ** 0.5
+        y = self._result((1, count), scale, 4)
+        self.model.op("FULLY_CONNECTED", [self.at, w, b], [y],
+                      {"fused_activation_function": "NONE"})  # fmt: skip
+        if not has_softmax:
+            self.model.output(y)
+            return self.model.finish()
+        z = self.model.tensor("scores", (1, count), "int8", 1 / 256, -128)
+        self.model.op("SOFTMAX", [y], [z], {"beta": 1.0})
+        self.model.output(z)
+        return self.model.finish()
+
+
+def windows() -> bytes:
+    """Strides, odd depths, a depth multiplier, a residual: 4 layers and the classes."""
+    made = Network((1, 9, 7, 3))
+    made.convolution(6, (3, 3), stride=2).convolution(0, (3, 3), multiplier=2)
+    return made.residual((1, 1)).mean().classes(5)
+
+
+def dilated() -> bytes:
+    """Dilation, no padding, strides of depthwise layers, channels by fours, a row of all."""
+    made = Network((1, 10, 8, 2), seed=1)
+    made.convolution(8, (2, 3), dilation=2, padding="VALID", activation="RELU")
+    made.convolution(0, (3, 2), stride=2, multiplier=1).convolution(7, (1, 1))
+    return made.convolution(12, (1, 1), stride=2, activation="NONE").flat().classes(3)
+
+
+def regression() -> bytes:
+    """Results that are no classes."""
+    return Network((1, 6, 6, 3), seed=2).convolution(8, (3, 3), stride=2).flat().classes(4, False)
