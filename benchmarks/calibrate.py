@@ -1,7 +1,7 @@
 """`python -m benchmarks.calibrate`: measure sample layers, write glowmcu/kernels/cost_table.json.
 
 Every variant that names its work runs all samples that it accepts on the modelled core; unit costs
-are the non-negative least squares of cycles over amounts; on a Cortex-M55 of instructions, for now.
+are the non-negative least squares of cycles over amounts.
 `--core`, `--variant` and `--missing` renew a part and keep the rest.
 """
 
@@ -51,8 +51,6 @@ CORES = (
 MORE_CORES = ("hazard3", "rv32imac")
 #: Float layers must have unit costs where the cycles of an FPU are modelled; others when asked for.
 FLOAT_CORES = ("cortex-m4", "cortex-m7", "cortex-m33")
-#: Estimated by instructions until all of their rows are measured anew: the rows must agree.
-COUNTED_CORES = ("cortex-m55",)
 #: Layers below this many cycles count less: nobody chooses a kernel for them.
 _SMALL_CYCLES = 2000.0
 
@@ -143,9 +141,7 @@ def _run_modelled(compilation: Compilation, variant: str, core_name: str, found:
     for layer in measured.layers:
         item = chosen[layer.name]
         if item.kernel_name == variant:
-            counted = core_name in COUNTED_CORES
-            spent = layer.instructions if counted else layer.cycles
-            found.samples.append(Sample(item.work, float(spent or 0)))
+            found.samples.append(Sample(item.work, float(layer.cycles or 0)))
 
 
 @contextmanager

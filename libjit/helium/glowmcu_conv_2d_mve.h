@@ -74,20 +74,24 @@ static void glowmcu_conv_2d_mve_s8(const glowmcu_conv_2d_mve *p, const int8_t *i
     const int32_t reach = (p->kernel_height - 1) * p->dilation_y; /* from first to last line */
     const int32_t most_left = (p->parts == 1) ? p->line_bytes - p->part_bytes : -1;
     const int32_t in_top = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
+    const int32_t line_step = p->dilation_y * p->line_bytes;
+    const int32_t step_bytes = p->step_bytes;
     int8_t *row = scratch;
 
     for (int32_t oy = first_row; oy < end_row; ++oy) {
         const int32_t top = oy * p->stride_y - p->pad_top;
         const int is_high = (top >= 0 && top + reach < p->in_height) ? 1 : 0;
+        const int32_t line = (top - in_top) * p->line_bytes;
+        const int32_t last_left = (is_high != 0) ? most_left : -1;
         int32_t left = -p->pad_bytes;
         for (int32_t ox = p->out_width; ox > 0; --ox) {
-            if (is_high && left >= 0 && left <= most_left) {
-                glowmcu_mve_copy_rows(row, in + (top - in_top) * p->line_bytes + left,
-                    p->part_bytes, p->dilation_y * p->line_bytes, p->kernel_height);
+            if (left >= 0 && left <= last_left) {
+                glowmcu_mve_copy_rows(row, in + line + left, p->part_bytes, line_step,
+                    p->kernel_height);
             } else {
                 glowmcu_conv_2d_mve_window(p, in, in_top, top, left, row);
             }
-            left += p->step_bytes;
+            left += step_bytes;
             if (row == scratch) {
                 row += p->matrix.depth;
             } else {

@@ -1,6 +1,6 @@
 /*
  * glowmcu_depthwise_pair_mve.h: what the int8 depthwise convolutions share that compute two
- * pixels by eight channels at a time, with windows three pixels wide.
+ * pixels by eight channels at a time.
  *
  * The input rows under the windows are kept in scratch with their padding, each copied once. Where
  * channels are no multiple of 8, or pixels of 2, the last ones overlap and are computed again.
@@ -18,20 +18,21 @@ typedef struct {
     int32_t kernel_height; /* at most GLOWMCU_DEPTHWISE_PAIRS_ROWS */
     glowmcu_scale_mve scale;
     /*
-     * For eight channels after eight: weights [kernel_height][3][8] of int8, then constants of the
-     * scale, of even and of odd channels in turn.
+     * For eight channels after eight: weights [kernel_height][kernel_width][8] of int8, then
+     * constants of the scale, of even and of odd channels in turn.
      */
     const int32_t *stream;
     int32_t in_height;
     int32_t in_width;
     int32_t out_width; /* at least 2 */
     int32_t stride_y;
-    int32_t stride_x;   /* 1 or 2 */
-    int32_t row_pixels; /* of the input under an output row: (out_width - 1) * stride_x + 3 */
+    int32_t stride_x;
+    int32_t row_pixels; /* under an output row: (out_width - 1) * stride_x + kernel_width */
     int32_t pad_top;
     int32_t pad_left;
     int32_t is_padded; /* 0: no window reaches outside the image; then there is no scratch */
     int32_t in_zero_point;
+    int32_t kernel_width;
 } glowmcu_depthwise_pairs_mve;
 
 #if GLOWMCU_HAS_MVE
@@ -44,26 +45,27 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_pairs_mve, stream) == 20, strea
 
 /*
  * Where the pair functions begin, up to the window's rows, and how they end: results of q0 q1, even
- * and odd channels of the first pixel, and of q2 q3, of the second. In assembly because the four
+ * and odd channels of the first pixel, and of q2 q3, of the second. `enter` is where r0 is still the
+ * struct and may push words, which `leave` takes from the stack. In assembly because the four
  * sums, weights, pixels and products are all vector registers there are.
  *
  * r1 rows; r2 offset; r3 out; r4 channels; r5 stream; r9 channels left.
  */
-#define GLOWMCU_DEPTHWISE_PAIR_MVE_BEGIN \
+#define GLOWMCU_DEPTHWISE_PAIR_MVE_BEGIN(enter) \
     "   push        {r4-r11, lr}\n" \
     "   vpush       {d8-d15}\n" \
     "   ldrd        r4, r6, [r0, #0]\n"     /* channels, kernel_height */ \
     "   ldrd        r10, r11, [r0, #8]\n"   /* preshift, clamp_min */ \
     "   ldrd        r12, r5, [r0, #16]\n"   /* clamp_max, stream */ \
     "   mov         r9, r4\n" \
+    enter \
     "1: mov         r7, r1\n"               /* eight channels */ \
     "   vmov.i32    q0, #0\n" \
     "   vmov.i32    q1, #0\n" \
     "   vmov.i32    q2, #0\n" \
-    "   vmov.i32    q3, #0\n" \
-    "   dls         lr, r6\n"
+    "   vmov.i32    q3, #0\n"
 
-#define GLOWMCU_DEPTHWISE_PAIR_MVE_END \
+#define GLOWMCU_DEPTHWISE_PAIR_MVE_END(leave) \
     "   cmp         r10, #0\n" \
     "   blt         5f\n" \
     "   vshl.s32    q0, r10\n"              /* floor form */ \
@@ -100,7 +102,8 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_pairs_mve, stream) == 20, strea
     "   sub         r3, r3, r7\n" \
     "   movs        r9, #8\n" \
     "   b           1b\n" \
-    "4: vpop        {d8-d15}\n" \
+    "4:" leave \
+    "   vpop        {d8-d15}\n" \
     "   pop         {r4-r11, pc}\n" \
     "5: vldrw.32    q4, [r5], #16\n"        /* literal form */ \
     "   vldrw.32    q5, [r5], #16\n" \
@@ -158,7 +161,7 @@ static inline void glowmcu_depthwise_pair_mve_one(const glowmcu_depthwise_pairs_
     int32_t oc = 0;
 
     for (;;) {
-        const int32_t *c = stream + 6 * p->kernel_height;
+        const int32_t *c = stream + 2 * p->kernel_height * p->kernel_width;
         for (int32_t i = 0; i < 16; ++i) {
             const int32_t pixel = i / 8;
             const int32_t lane = i % 8;
@@ -166,7 +169,7 @@ static inline void glowmcu_depthwise_pair_mve_one(const glowmcu_depthwise_pairs_
             int32_t sum = 0; /* within int32: the layer's comment has the bound */
             for (int32_t ky = 0; ky < p->kernel_height; ++ky) {
                 const int8_t *x = rows[ky] + offset + pixel * p->stride_x * p->channels + oc + lane;
-                for (int32_t kx = 0; kx < 3; ++kx, w += 8) {
+                for (int32_t kx = 0; kx < p->kernel_width; ++kx, w += 8) {
                     sum += x[kx * p->channels] * *w;
                 }
             }

@@ -22,7 +22,8 @@ GLOWMCU_NAKED static void glowmcu_depthwise_pairs_mve_pair(
     int8_t *out GLOWMCU_UNUSED)
 {
     __asm__ volatile(
-        GLOWMCU_DEPTHWISE_PAIR_MVE_BEGIN
+        GLOWMCU_DEPTHWISE_PAIR_MVE_BEGIN("")
+        "   dls         lr, r6\n"
         "2: ldr         r0, [r7], #4\n"         /* a row of the windows */
         "   vldrb.s16   q4, [r5], #8\n"         /* left weights */
         "   add         r0, r2\n"
@@ -60,7 +61,7 @@ GLOWMCU_NAKED static void glowmcu_depthwise_pairs_mve_pair(
         "   vadd.i32    q2, q2, q7\n"
         "   vadd.i32    q3, q3, q5\n"
         "   le          lr, 2b\n"
-        GLOWMCU_DEPTHWISE_PAIR_MVE_END);
+        GLOWMCU_DEPTHWISE_PAIR_MVE_END(""));
 }
 #else
 GLOWMCU_CODE

@@ -122,6 +122,20 @@ def pointwise_layers() -> Layers:
     return {**found, **forms(CONV, base)}
 
 
+def short_layers() -> Layers:
+    """Pixels up to one vector, numbers of them around blocks of sixteen; the floor form."""
+    base = Case((1, 3, 5, 8), 8, (1, 1), out_scale=4.0, out_zero_point=-128)
+    shapes = [(1, 1, 1, 4), (1, 2, 7, 8), (2, 8, 16, 4), (3, 11, 8, 12), (4, 8, 15, 20)]
+    found = {
+        f"{h}x{w}x{c} to {n}": conv(CONV, replace(base, shape=(1, h, w, c), depth_out=n))
+        for h, w, c, n in shapes
+    }
+    found["batch of two"] = conv(CONV, replace(base, shape=(2, 1, 3, 16)))
+    found["forty rows"] = dense(40, 9, 8)
+    names = ("floor", "input zero point 127", "weights all -128", "saturated", "tiny steps")
+    return {**found, **{name: conv(CONV, replace(base, **FORMS[name])) for name in names}}
+
+
 def window_layers() -> Layers:
     """Every walk over an image, windows around sixteen bytes, and vectors that are not full."""
     base = Case((1, 6, 5, 5), 6, (3, 3), padding="SAME", out_scale=4.0, out_zero_point=-128)
@@ -203,6 +217,31 @@ def depthwise_strided_layers() -> Layers:
     return {**found, **forms(DEPTHWISE, base)}
 
 
+def depthwise_taps_layers() -> Layers:
+    """Windows of any width and step, pixels around pairs, channels around eight."""
+    base = Case((1, 7, 9, 16), 16, (5, 5), padding="SAME", out_scale=1.0)
+    windows = [((1, 1), (1, 1)), ((1, 2), (1, 1)), ((3, 3), (2, 2)), ((5, 4), (1, 3))]
+    windows += [((2, 7), (3, 2)), ((8, 5), (1, 1)), ((1, 9), (1, 4))]
+    found = {
+        f"{kernel}, {strides} apart": conv(DEPTHWISE, replace(base, kernel=kernel, strides=strides))
+        for kernel, strides in windows
+    }
+    sizes = [(6, 2, 8), (5, 3, 9), (5, 7, 13), (8, 8, 17), (5, 5, 24)]
+    found |= {
+        f"{h}x{w}x{c}": conv(DEPTHWISE, replace(base, shape=(1, h, w, c), depth_out=c))
+        for h, w, c in sizes
+    }
+    others = {
+        "valid": replace(base, padding="VALID"),
+        "valid, strides": replace(base, padding="VALID", strides=(2, 3), shape=(1, 9, 12, 9)),
+        "lying": replace(base, kernel=(1, 10), shape=(1, 1, 24, 8), padding="VALID", depth_out=8),
+        "batch of two": replace(base, shape=(2, 6, 3, 16)),
+    }
+    others["valid, strides"] = replace(others["valid, strides"], depth_out=9)
+    found |= {name: conv(DEPTHWISE, case) for name, case in others.items()}
+    return {**found, **forms(DEPTHWISE, base)}
+
+
 def _pools(kind: str) -> Layers:
     found = {
         f"{channels} channels": pool(kind, (1, 5, 6, channels), (3, 2), (2, 1))
@@ -262,12 +301,28 @@ def random_layers(kind: str, count: int) -> Layers:
     return {f"random {i}": conv(kind, random_conv(generator, kind)) for i in range(count)}
 
 
+def random_undilated(count: int) -> Layers:
+    """Depthwise ones whose taps lie side by side, at least two pixels wide."""
+    generator = np.random.default_rng(6)
+    cases = [
+        replace(random_conv(generator, DEPTHWISE), dilations=(1, 1), strides=(1, 1))
+        for _ in range(count)
+    ]
+    wide = [
+        replace(case, shape=(1, *case.shape[1:2], case.shape[2] + 2, case.shape[3]))
+        for case in cases
+    ]
+    return {f"random {i}": conv(DEPTHWISE, case) for i, case in enumerate(wide)}
+
+
 FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
     "pointwise": ("matrix.rows_mve", pointwise_layers),
+    "short pixels": ("matrix.short_mve", short_layers),
     "windows": ("matrix.windows_mve", window_layers),
     "depthwise": ("depthwise_conv_2d.mve", depthwise_layers),
     "depthwise pairs": ("depthwise_conv_2d.pairs_mve", depthwise_pairs_layers),
     "depthwise pairs, strided": ("depthwise_conv_2d.strided_mve", depthwise_strided_layers),
+    "depthwise taps": ("depthwise_conv_2d.taps_mve", depthwise_taps_layers),
     "average pools": ("average_pool_2d.mve", lambda: _pools("AVERAGE_POOL_2D")),
     "maximum pools": ("max_pool_2d.mve", lambda: _pools("MAX_POOL_2D")),
     "sums": ("sum.linear_mve", sum_layers),
@@ -275,6 +330,7 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
 RANDOM: dict[str, tuple[str, Callable[[], Layers]]] = {
     "random windows": ("matrix.windows_mve", lambda: random_layers(CONV, 60)),
     "random depthwise": ("depthwise_conv_2d.mve", lambda: random_layers(DEPTHWISE, 60)),
+    "random taps": ("depthwise_conv_2d.taps_mve", lambda: random_undilated(60)),
 }
 _QEMU = Qemu(machine="mps3-an547")
 

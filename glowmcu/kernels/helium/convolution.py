@@ -19,6 +19,7 @@ from glowmcu.kernels.common.overlap import Overlaps, matrix_overlaps, window_ove
 from glowmcu.kernels.helium.matrix import (
     BLOCK,
     MATRIX_CYCLES,
+    TILE,
     matrix_parameters,
     matrix_work,
     padded_depth,
@@ -35,7 +36,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
-from glowmcu.kernels.requantization.forms import Form, requantization_task
+from glowmcu.kernels.requantization.forms import Form, FormKind, requantization_task
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
 
@@ -43,6 +44,9 @@ Weights = npt.NDArray[np.int8]
 
 #: Instructions to gather a part of a window, and 16 bytes of it.
 _GATHER_CYCLES = {"window": 25.0, "part": 12.0, "part_block": 3.0}
+
+#: Instructions of pixels times four channels, and of a block of pixels times four channels.
+_SHORT_CYCLES = {"pixel_tile": 17.0, "block_tile": 35.0, "call": 30.0}
 
 
 def matrix_of(site: Site) -> Weights:
@@ -115,10 +119,12 @@ def _geometry(site: Site) -> dict[str, int]:
 
 
 class _MatrixKernel(Kernel):
-    """What both ways to get at the rows share."""
+    """What all ways to get at the rows share."""
 
-    #: Whether two pixels are read before the first one's results are written.
+    #: Whether a block of pixels is read before the first one's results are written.
     reads_first: ClassVar[bool]
+    #: Pixels of a block.
+    at_once: ClassVar[int] = 2
 
     def accepts(self, site: Site, target: Target) -> bool:
         if not target.core.has_mve or not _is_matrix(site):
@@ -130,13 +136,13 @@ class _MatrixKernel(Kernel):
         return stream_bytes(channels, depth, _form(site))
 
     def overlaps(self, site: Site) -> Overlaps:
-        """Two pixels at a time; windows are gathered before anything is written."""
+        """A block of pixels at a time; windows are gathered before anything is written."""
         op = site.node.op
         if isinstance(op, FullyConnected):
-            return matrix_overlaps(site.signature, _pixels(site), 2, self.reads_first)
+            return matrix_overlaps(site.signature, _pixels(site), self.at_once, self.reads_first)
         assert isinstance(op, Conv2D | DepthwiseConv2D)
         kernel = site.signature.inputs[1].shape[1:3]
-        return window_overlaps(op, site.signature, kernel, 2, self.reads_first)
+        return window_overlaps(op, site.signature, kernel, self.at_once, self.reads_first)
 
     def code(self, site: Site, struct: str, fields: tuple[Field, ...], scratch: int) -> KernelCode:
         """A call with the matrix in front of `fields`."""
@@ -182,6 +188,41 @@ class RowsMatrix(_MatrixKernel):
     def generate(self, site: Site, target: Target) -> KernelCode:
         fields = (Field("out_width", _geometry(site)["out_width"]),)
         return self.code(site, "glowmcu_pointwise_mve", fields, 0)
+
+
+@kernel("matrix.short_mve", Conv2D, DepthwiseConv2D, FullyConnected)
+class ShortMatrix(_MatrixKernel):
+    """Pixels of at most 16 bytes: the weights of four channels stay in registers."""
+
+    reads_first = False
+    at_once = 16  # GLOWMCU_SHORT_MATRIX_MVE_PIXELS
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        if not super().accepts(site, target) or not _is_pointwise(site):
+            return False
+        channels, depth = matrix_of(site).shape
+        return depth <= BLOCK and channels % TILE == 0 and _form(site).kind is FormKind.FLOOR
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        tiles, pixels = len(matrix_of(site)) // TILE, _pixels(site)
+        return {
+            "pixel_tile": pixels * tiles,
+            "block_tile": -(-pixels // self.at_once) * tiles,
+            "call": 1,
+        }
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        work = self.work(site, target)
+        cycles = sum(_SHORT_CYCLES[name] * amount for name, amount in work.items())
+        flash = self.flash_bytes(site, target)
+        return Cost(cycles, 400, flash, code_key="glowmcu_short_matrix_mve_s8")
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        fields = (
+            Field("out_width", _geometry(site)["out_width"]),
+            Field("pixel_bytes", matrix_of(site).shape[1]),
+        )
+        return self.code(site, "glowmcu_short_matrix_mve", fields, 0)
 
 
 @kernel("matrix.windows_mve", Conv2D, DepthwiseConv2D, FullyConnected)

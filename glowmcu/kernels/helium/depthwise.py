@@ -1,7 +1,8 @@
 """depthwise_conv_2d on cores with Helium, eight channels at a time.
 
 See glowmcu_depthwise_pairs_mve.h and glowmcu_depthwise_strided_mve.h for windows three pixels wide,
-one and two pixels apart, and glowmcu_depthwise_conv_2d_mve.h for all others.
+one and two pixels apart, glowmcu_depthwise_taps_mve.h for windows of any width, and
+glowmcu_depthwise_conv_2d_mve.h for dilated ones, large windows and single columns of results.
 """
 
 from __future__ import annotations
@@ -186,29 +187,18 @@ class VectorDepthwiseConv2D(_VectorDepthwise):
         return channel_overlaps(op, site.signature, kernel, _LANES)
 
 
-@kernel("depthwise_conv_2d.pairs_mve", DepthwiseConv2D)
-class PairsDepthwiseConv2D(_VectorDepthwise):
-    """Two pixels at a time whose windows of width 3 overlap."""
+class _PairsDepthwise(_VectorDepthwise):
+    """Two pixels at a time from rows that lie in scratch with their padding."""
 
-    stride: ClassVar[int] = 1
-    function: ClassVar[str] = "glowmcu_depthwise_pairs_mve"
+    function: ClassVar[str]
     subtracts_zero_point = False
     code_bytes = 900
-    cycles: ClassVar[Mapping[str, float]] = {
-        "pair_row": 37.0,
-        "pair_floor": 40.0,
-        "pair_literal": 60.0,
-        "pair": 25.0,
-        "value": 0.25,
-        "row": 80.0,
-    }
 
     def accepts(self, site: Site, target: Target) -> bool:
         op, weights = site.node.op, site.signature.inputs[1].shape
         assert isinstance(op, DepthwiseConv2D)
-        is_three_wide = weights[2] == 3 and op.strides[1] == self.stride and op.dilations == (1, 1)
         fits = weights[1] <= _MOST_ROWS and site.signature.output.shape[2] >= 2
-        return is_three_wide and fits and super().accepts(site, target)
+        return fits and op.dilations == (1, 1) and super().accepts(site, target)
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
         weights, (batch, height, width, channels) = (
@@ -222,18 +212,21 @@ class PairsDepthwiseConv2D(_VectorDepthwise):
             "pair_row": pairs * vectors * weights[1],
             f"pair_{self.form(site).kind.value}": pairs * vectors,
             "pair": pairs,
-            "value": rows * self.row_pixels(width) * channels if is_padded(site) else 0,
+            "value": rows * self.row_pixels(site) * channels if is_padded(site) else 0,
             "row": rows,
         }
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
-        out, height = site.signature.output.shape, site.signature.inputs[1].shape[1]
+        channels, height = site.signature.output.shape[3], site.signature.inputs[1].shape[1]
         # A pointer is handed over even where nothing is padded.
-        return height * self.row_pixels(out[2]) * out[3] if is_padded(site) else 4
+        return height * self.row_pixels(site) * channels if is_padded(site) else 4
 
-    def row_pixels(self, out_width: int) -> int:
+    def row_pixels(self, site: Site) -> int:
         """Of the input under a row of results."""
-        return (out_width - 1) * self.stride + 3
+        op = site.node.op
+        assert isinstance(op, DepthwiseConv2D)
+        out_width, kernel_width = site.signature.output.shape[2], site.signature.inputs[1].shape[2]
+        return (out_width - 1) * op.strides[1] + kernel_width
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, x, out = site.node.op, site.signature.inputs[0], site.signature.output
@@ -243,12 +236,13 @@ class PairsDepthwiseConv2D(_VectorDepthwise):
             "in_width": x.shape[2],
             "out_width": out.shape[2],
             "stride_y": op.strides[0],
-            "stride_x": self.stride,
-            "row_pixels": self.row_pixels(out.shape[2]),
+            "stride_x": op.strides[1],
+            "row_pixels": self.row_pixels(site),
             "pad_top": op.padding[0],
             "pad_left": op.padding[1],
             "is_padded": int(is_padded(site)),
             "in_zero_point": x.zero_point,
+            "kernel_width": site.signature.inputs[1].shape[2],
         }
         scratch = self.scratch_bytes(site, target)
         code = self.code(site, "glowmcu_depthwise_pairs_mve", fields, scratch)
@@ -268,9 +262,57 @@ class PairsDepthwiseConv2D(_VectorDepthwise):
         return block_overlaps(signature, first, blocks, reads_first=False)
 
 
+class _ThreeWideDepthwise(_PairsDepthwise):
+    """Windows of width 3, whose columns are read once for both pixels."""
+
+    stride: ClassVar[int]
+    cycles: ClassVar[Mapping[str, float]] = {
+        "pair_row": 37.0,
+        "pair_floor": 40.0,
+        "pair_literal": 60.0,
+        "pair": 25.0,
+        "value": 0.25,
+        "row": 80.0,
+    }
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        op, weights = site.node.op, site.signature.inputs[1].shape
+        assert isinstance(op, DepthwiseConv2D)
+        is_three_wide = weights[2] == 3 and op.strides[1] == self.stride
+        return is_three_wide and super().accepts(site, target)
+
+
+@kernel("depthwise_conv_2d.pairs_mve", DepthwiseConv2D)
+class PairsDepthwiseConv2D(_ThreeWideDepthwise):
+    """Windows of width 3 that overlap."""
+
+    stride = 1
+    function = "glowmcu_depthwise_pairs_mve"
+
+
 @kernel("depthwise_conv_2d.strided_mve", DepthwiseConv2D)
-class StridedPairsDepthwiseConv2D(PairsDepthwiseConv2D):
-    """Two pixels at a time whose windows of width 3 are two pixels apart and share a column."""
+class StridedPairsDepthwiseConv2D(_ThreeWideDepthwise):
+    """Windows of width 3 that are two pixels apart and share a column."""
 
     stride = 2
     function = "glowmcu_depthwise_strided_mve"
+
+
+@kernel("depthwise_conv_2d.taps_mve", DepthwiseConv2D)
+class TapsDepthwiseConv2D(_PairsDepthwise):
+    """Windows of any width and any step."""
+
+    function = "glowmcu_depthwise_taps_mve"
+    cycles: ClassVar[Mapping[str, float]] = {
+        "pair_tap": 14.0,
+        "pair_row": 8.0,
+        "pair_floor": 40.0,
+        "pair_literal": 60.0,
+        "pair": 30.0,
+        "value": 0.25,
+        "row": 80.0,
+    }
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        work = super().work(site, target)
+        return {**work, "pair_tap": work["pair_row"] * site.signature.inputs[1].shape[2]}
