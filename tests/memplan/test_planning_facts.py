@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from glowmcu.ir.program import Buffer
+from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.memplan import search_offsets
+from glowmcu.memplan.build_program import _holds_wide
 from glowmcu.memplan.candidate_ranges import CandidateRanges
 from glowmcu.memplan.order_model import _Keys
 from glowmcu.memplan.placement import Block, first_fit, lowest_offset, problem
@@ -115,3 +117,27 @@ def test_a_climb_that_gains_nothing_ends_by_its_patience(monkeypatch: pytest.Mon
         found = search_offsets._climb(task, start, 100_000)
         assert found.arena_bytes == start.arena_bytes
         assert len(turns) == patience + 1
+
+
+def loop_over(*graphs: Any) -> Any:
+    """A node that has graphs of its own, as far as that is asked of it."""
+    return SimpleNamespace(outputs=(), op=SimpleNamespace(inner_graphs=lambda: graphs))
+
+
+def of_elements(*elements: ElementType, results: tuple[ElementType, ...] = ()) -> Any:
+    values = [SimpleNamespace(type=TensorType((2,), each)) for each in results]
+    inner = SimpleNamespace(outputs=values, op=SimpleNamespace(inner_graphs=lambda: ()))
+    inputs = [SimpleNamespace(type=TensorType((2,), each)) for each in elements]
+    return SimpleNamespace(inputs=inputs, nodes=[inner])
+
+
+def test_a_loop_holds_words_of_64_bits_where_any_graph_in_it_has_them() -> None:
+    narrow = of_elements(ElementType.I32, ElementType.I8, results=(ElementType.F32,))
+    read = of_elements(ElementType.I8, ElementType.I64, results=(ElementType.F32,))
+    made = of_elements(ElementType.I8, results=(ElementType.F32, ElementType.I64))
+    around = SimpleNamespace(inputs=(), nodes=[loop_over(narrow), loop_over(made)])
+    assert not _holds_wide(loop_over())
+    assert not _holds_wide(loop_over(narrow))
+    assert not _holds_wide(loop_over(SimpleNamespace(inputs=(), nodes=[loop_over(narrow)])))
+    for graphs in ([read], [made], [narrow, made], [around]):
+        assert _holds_wide(loop_over(*graphs))
