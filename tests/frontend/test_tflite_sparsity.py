@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.tflite import container
 from glowmcu.frontend.tflite.sparsity import Level, densified
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import Session
@@ -179,3 +180,14 @@ def test_a_file_that_contradicts_itself_is_refused() -> None:
     packed.Finish(tables.Pack(packed), b"TFL3")
     with pytest.raises(GlowmcuError, match=r"GM101.*lies outside its shape"):
         reference_graph(bytes(packed.Output()), "m.tflite")
+
+
+def test_what_is_stored_without_zeros_counts_as_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of a file's together: as many bytes as results may have, and no more."""
+    monkeypatch.setattr(container, "dense", lambda *_: memoryview(b"1234"))
+    monkeypatch.setattr(container.limits, "results_bytes", lambda: 8)
+    reader = container._Reader(b"")
+    for _ in range(2):
+        assert bytes(reader.dense(memoryview(b""), "INT8", (4,), None)) == b"1234"
+    with pytest.raises(ValueError, match="its sparse tensors have 12 "):
+        reader.dense(memoryview(b""), "INT8", (4,), None)

@@ -7,14 +7,23 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from glowmcu.ir.program import Buffer
+from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.memplan import search_offsets
+from glowmcu.memplan.build_program import _holds_wide
 from glowmcu.memplan.candidate_ranges import CandidateRanges
 from glowmcu.memplan.order_model import _Keys
 from glowmcu.memplan.placement import Block, first_fit, lowest_offset, problem
 from glowmcu.memplan.streamed_input import rows_do_not_last
+from glowmcu.memplan.strips import _splits
+from glowmcu.ops.convolution import Conv2D
+from glowmcu.ops.elementwise import Add
+from glowmcu.ops.shape import Reshape
+from glowmcu.ops.slicing import Split
+from tests.ir.graphs import GraphBuilder, int8
 from tests.memplan.small_programs import Builder, i8
 
 
@@ -115,3 +124,59 @@ def test_a_climb_that_gains_nothing_ends_by_its_patience(monkeypatch: pytest.Mon
         found = search_offsets._climb(task, start, 100_000)
         assert found.arena_bytes == start.arena_bytes
         assert len(turns) == patience + 1
+
+
+def loop_over(*graphs: Any) -> Any:
+    """A node that has graphs of its own, as far as that is asked of it."""
+    return SimpleNamespace(outputs=(), op=SimpleNamespace(inner_graphs=lambda: graphs))
+
+
+def of_elements(*elements: ElementType, results: tuple[ElementType, ...] = ()) -> Any:
+    values = [SimpleNamespace(type=TensorType((2,), each)) for each in results]
+    inner = SimpleNamespace(outputs=values, op=SimpleNamespace(inner_graphs=lambda: ()))
+    inputs = [SimpleNamespace(type=TensorType((2,), each)) for each in elements]
+    return SimpleNamespace(inputs=inputs, nodes=[inner])
+
+
+def test_a_loop_holds_words_of_64_bits_where_any_graph_in_it_has_them() -> None:
+    narrow = of_elements(ElementType.I32, ElementType.I8, results=(ElementType.F32,))
+    read = of_elements(ElementType.I8, ElementType.I64, results=(ElementType.F32,))
+    made = of_elements(ElementType.I8, results=(ElementType.F32, ElementType.I64))
+    around = SimpleNamespace(inputs=(), nodes=[loop_over(narrow), loop_over(made)])
+    assert not _holds_wide(loop_over())
+    assert not _holds_wide(loop_over(narrow))
+    assert not _holds_wide(loop_over(SimpleNamespace(inputs=(), nodes=[loop_over(narrow)])))
+    for graphs in ([read], [made], [narrow, made], [around]):
+        assert _holds_wide(loop_over(*graphs))
+
+
+#: Operators, shapes of computed operands and of constants; whether columns follow from columns.
+SPLIT: dict[str, tuple[Any, list[tuple[int, ...]], list[tuple[int, ...]], bool]] = {
+    "a sum of images": (Add(), [(1, 4, 5, 3), (1, 4, 5, 3)], [], True),
+    "a sum with a row": (Add(), [(1, 4, 5, 3), (1, 4, 1, 3)], [], False),
+    "a sum of two recordings": (Add(), [(2, 4, 5, 3), (2, 4, 5, 3)], [], False),
+    "a sum of rows": (Add(), [(4, 5), (4, 5)], [], False),
+    "a sum with a vector": (Add(), [(1, 4, 5, 3)], [(3,)], True),
+    "a sum with a number for each row": (Add(), [(1, 4, 5, 3)], [(1, 4, 1, 3)], True),
+    "a sum with a number for each column": (Add(), [(1, 4, 5, 3)], [(1, 1, 5, 3)], False),
+    "a layer": (Conv2D(), [(1, 4, 5, 3)], [(2, 1, 1, 3), (2,)], True),
+    "a layer of two recordings": (Conv2D(), [(2, 4, 5, 3)], [(2, 1, 1, 3), (2,)], False),
+    "a layer of computed weights": (Conv2D(), [(1, 4, 5, 3), (2, 1, 1, 3)], [(2,)], False),
+    "parts": (Split(3, (1, 2)), [(1, 4, 5, 3)], [], False),
+    "a shape": (Reshape((1, 5, 4, 3)), [(1, 4, 5, 3)], [], False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_columns_of_a_result_follow_from_columns_of_images(name: str) -> None:
+    op, computed, constants, wanted = SPLIT[name]
+    builder = GraphBuilder()
+    operands = [
+        builder.input(int8(*shape, zero_point=0), f"x{i}") for i, shape in enumerate(computed)
+    ]
+    for shape in constants:
+        dtype = np.int32 if isinstance(op, Conv2D) and len(shape) == 1 else np.int8
+        operands.append(builder.constant(np.ones(shape, dtype), Quantization((0.5,), (0,))))
+    outputs = builder.add_many(op, *operands)
+    graph = builder.finish(*outputs)
+    assert _splits(graph, builder.nodes[-1]) == wanted

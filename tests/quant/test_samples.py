@@ -293,3 +293,13 @@ def test_a_raw_file_is_one_sample_byte_by_byte(suffix: str, tmp_path: Path) -> N
         with pytest.raises(GlowmcuError, match=f"takes 96 bytes, got {size}") as caught:
             list(read_samples(perceptron(), file))
         assert caught.value.code == "GM307"
+
+
+def test_what_is_called_inputs_is_meant_whatever_else_would_fit() -> None:
+    fits, other = np.zeros((5, 24), np.float32), np.ones((5, 24), np.float32)
+    chosen = samples_of(perceptron(), {"x": other, "inputs": fits})
+    assert [float(sample[0].max()) for sample in chosen] == [0.0] * 5
+    assert chosen.notes == ()
+    with pytest.raises(GlowmcuError) as caught:
+        samples_of(perceptron(), {"x": other, "inputs": fits[:, :3]})
+    assert caught.value.code == "GM304"

@@ -91,6 +91,7 @@ def test_of_many_samples_some_are_picked_at_equal_distances(
 ) -> None:
     samples = Samples(lambda: iter((np.array(i),) for i in range(count)), count)
     assert [int(sample[0]) for sample in evenly_picked(samples, most)] == picked
+    assert (evenly_picked(samples, most) is samples) == (count <= most)
 
 
 #: How the scores are masked: operands of the operator in front of the softmax.
