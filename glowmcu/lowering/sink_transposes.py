@@ -136,8 +136,11 @@ def _leaves_no_more(context: Context, value: Value, permutation: Permutation) ->
         for user in context.users(each) if depth < _LONGEST_CHAIN else ():
             if isinstance(user.op, Transpose):
                 gone += depth > 0 and _cancels(user.op, turned[each])
-            elif (new := _moves(context, user, turned[each], _LONGEST_CHAIN)) is None:
-                is_needed = True
+            elif (
+                (new := _moves(context, user, turned[each], _LONGEST_CHAIN)) is None
+                or any(result.type.rank != len(new.permutation) for result in user.outputs)
+            ):  # fmt: skip
+                is_needed = True  # as what has more axes by a constant of these
             elif not _is_identity(new.permutation):
                 found = [result for result in user.outputs if result not in turned]
                 turned |= dict.fromkeys(found, new.permutation)
@@ -157,10 +160,13 @@ def _is_identity(permutation: Permutation) -> bool:
 
 def _moves(context: Context, node: Node, permutation: Permutation, chain: int) -> Moved | None:
     """The node on untransposed operands, if it can have all of them."""
+    operands = _moving_operands(node)
+    computed = [value for value in operands if context.constant(value) is None]
+    if any(value.type.rank != len(permutation) for value in computed):
+        return None
     new = moved(node.op, permutation, node.signature)
     if new is None or not _gains(context, node):
         return None
-    operands = _moving_operands(node)
     available = all(_is_available(context, value, permutation, chain) for value in operands)
     return new if available else None
 

@@ -148,6 +148,19 @@ def test_readers_that_would_need_several_transposes_leave_one_in_front(
     assert names(run(sink_transposes.run, graph)).count("transpose") == left
 
 
+@pytest.mark.parametrize("other", ["a reduction", "a constant"])
+def test_operands_of_other_ranks_keep_a_transpose_where_it_is(other: str) -> None:
+    """What a reduction makes of more axes, and a constant that adds one."""
+    b = GraphBuilder()
+    x = b.add(Transpose((2, 0, 1)), b.add(Relu(), b.input(int8(3, 4, 2), "x")))
+    if other == "a reduction":
+        y = b.add(ReduceMax((3,), False), b.input(int8(2, 3, 4, 5), "y"))
+    else:
+        y = b.constant(np.ones((5, 1, 1, 4), np.int8), int8().quantization)
+    graph = b.finish(b.add(Relu(), b.add(Add(), b.add(Relu(), x), y)), b.add(Add(), x, x))
+    assert names(run(sink_transposes.run, graph)).count("transpose") == 1
+
+
 def test_readers_that_meet_again_need_one_transpose() -> None:
     b = GraphBuilder()
     x = transposed(b, 1, 4, 5, 6)
