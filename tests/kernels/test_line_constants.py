@@ -21,7 +21,6 @@ from glowmcu.kernels.requantization.linear_form import (
     _form,
     _limits,
     linear_form,
-    neighbours,
     real_slopes,
     tabulate,
 )
@@ -94,16 +93,6 @@ def test_slopes_are_what_stored_values_are_worth_in_the_result() -> None:
     types = signature((0.5, 0.25, 2.0), (3, 4, 5))
     assert real_slopes(Add(), types).tolist() == [0.25, 0.125]
     assert real_slopes(Sub(), types).tolist() == [0.25, -0.125]
-
-
-@pytest.mark.parametrize("tries", [0, 1, 2])
-def test_neighbours_are_tried_by_their_distance(tries: int) -> None:
-    found = neighbours(tries)
-    assert len(set(found)) == len(found) == (2 * tries + 1) ** 2
-    assert all(max(abs(a), abs(b)) <= tries for a, b in found)
-    distances = [a * a + b * b for a, b in found]
-    assert found[0] == (0, 0)
-    assert distances == sorted(distances)
 
 
 def span(low: Any, high: Any) -> ValueRange:
