@@ -399,3 +399,27 @@ def test_the_last_eight_channels_overlap_so_that_none_is_read_beyond_the_pixel()
     assert eights(16)[:, 0].tolist() == [0, 8]
     assert eights(19)[:, 0].tolist() == [0, 8, 11]
     assert eights(8)[:, -1].tolist() == [7]
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "strides", "in_place"),
+    [
+        ((1, 1, 12, 16), (1, 3), (1, 1), True),
+        ((1, 3, 12, 16), (3, 5), (1, 1), True),
+        ((1, 1, 13, 16), (1, 3), (1, 1), False),  # eleven results: the last pair computes one again
+        ((1, 1, 12, 20), (1, 3), (1, 1), False),  # the last eight channels are computed again
+        ((1, 1, 12, 16), (1, 5), (1, 2), True),
+    ],
+)
+def test_pairs_write_in_place_where_nothing_is_computed_again(
+    shape: tuple[int, ...], kernel: tuple[int, int], strides: tuple[int, int], in_place: bool
+) -> None:
+    case = Case(shape, shape[3], kernel, strides, padding="VALID", out_scale=1.0)
+    compilation = compile_forced(
+        build({"one": conv(DEPTHWISE, case)}), "depthwise_conv_2d.taps_mve", CORE
+    )
+    (selection,) = compilation.selections.values()
+    found = selection.code.overlaps[0]
+    assert found.least_gap_bytes is not None
+    assert found.least_gap_bytes > 0
+    assert found.is_kept(0) == in_place

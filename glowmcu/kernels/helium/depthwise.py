@@ -24,6 +24,7 @@ from glowmcu.kernels.common.overlap import (
     block_overlaps,
     channel_overlaps,
     first_pixels,
+    least_gap,
     pixel_blocks,
 )
 from glowmcu.kernels.common.window_work import window_work
@@ -259,7 +260,13 @@ class _PairsDepthwise(_VectorDepthwise):
             (signature.output.shape[2]),
         )
         blocks = pixel_blocks(len(first), 2, row=columns, shifted=True)
-        return block_overlaps(signature, first, blocks, reads_first=False)
+        found = block_overlaps(signature, first, blocks, reads_first=False)
+        if not found or columns % 2 or signature.output.shape[3] % _LANES:
+            return found  # something is computed again
+        # A pair writes channels that nothing reads any more, if no later pair reads its pixels.
+        needed = np.array([first[start:end].min() for start, end in blocks], np.int64)
+        gap = least_gap(blocks[:, 1], needed, len(first), reads_first=True)
+        return {0: replace(found[0], only_gap_bytes=0)} if gap <= 0 else found
 
 
 class _ThreeWideDepthwise(_PairsDepthwise):
