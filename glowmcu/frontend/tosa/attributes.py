@@ -254,7 +254,8 @@ def _numbers(listed: Parsed, element: ElementType) -> Array:
         with np.errstate(all="ignore"):
             return np.array(listed, dtype)
     numbers = np.array(listed, object)
-    lowest, highest = int(np.iinfo(dtype).min), (1 << 8 * dtype.itemsize) - 1
+    highest = (1 << 8 * dtype.itemsize) - 1
+    lowest = -(highest // 2) - 1 if dtype.kind == "i" else 0
     for number in numbers.flat:
         if type(number) is not int:
             raise ValueError(f"{str(number)[:40]} is no integer")
