@@ -52,6 +52,7 @@ from glowmcu.learning.facts import check_training, inference_cycles, training_en
 from glowmcu.learning.training_graph import with_training
 from glowmcu.lowering import round_as_asked
 from glowmcu.lowering.application_side import as_application_sees
+from glowmcu.lowering.model_border import with_border
 from glowmcu.lowering.passes import PassObserver, lower
 from glowmcu.lowering.simplification import SimplificationWatch
 from glowmcu.lowering.slide_windows import KEPT_LAYERS
@@ -185,10 +186,14 @@ def graph_as_asked(
     rounding: Rounding,
     inputs: InputOptions,
 ) -> Graph:
-    """The model as imported, or in int8 if that is asked for. Raises GM3xx."""
+    """The model as imported, or in int8 if that is asked for, with the border that
+    `inputs.io` says. Raises GM3xx.
+    """
     if asked is None:
-        return reference_graph(data, name, rounding, inputs)
-    return quantized_model(data, name, asked, rounding, inputs).quantized.graph
+        graph = reference_graph(data, name, rounding, inputs)
+    else:
+        graph = quantized_model(data, name, asked, rounding, inputs).quantized.graph
+    return with_border(graph, inputs, name)
 
 
 def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:

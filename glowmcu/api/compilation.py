@@ -210,6 +210,9 @@ def _interface(
     accelerator: str | Path | None,
 ) -> InterfaceOptions:  # fmt: skip
     exchanged = choice_of(Weights, weights, "weights")
+    if accelerator is not None and not str(accelerator):
+        hint = "leave it out, or name one: ethos-u55-128, or a file that ends in .toml"
+        raise error("GM772", "no accelerator is called ''", hint=hint)
     return InterfaceOptions(steps, read_labels(labels), exchanged, cores, str(accelerator or ""))
 
 

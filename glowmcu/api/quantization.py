@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from glowmcu.api.border import refuse_stored_weights
+from glowmcu.api.border import border_of, refuse_stored_weights
 from glowmcu.api.compilation import choice_of
 from glowmcu.api.given_model import ExampleInputs, ModelGiven, read_given
 from glowmcu.api.judged import judged
@@ -173,7 +173,8 @@ def export(
     _expect_format(format, target)
     inputs = inputs_of(input_shapes, define, bind, states, custom=custom)
     refuse_stored_weights(given, quantization, inputs)
-    request = quantization_request(profile, samples, preprocess, quantization, observer)
+    chosen, border = border_of(None, quantization, profile is None and samples is None)
+    request = quantization_request(profile, samples, preprocess, chosen, observer)
     demands = Demands.of(require_sqnr, require_agreement)
     mode = choice_of(Rounding, rounding, "rounding")
     if request is not None:
@@ -181,7 +182,8 @@ def export(
         request = judged(given.data, given.name, request, demands, where, mode, inputs)
     elif demands.are_made:
         raise unmeasured(given.name)
-    graph = graph_as_asked(given.data, given.name, request, mode, inputs)
+    bordered = replace(inputs, io=border)
+    graph = graph_as_asked(given.data, given.name, request, mode, bordered)
     data = export_graph(graph, format)
     try:
         write_file(target, data)

@@ -34,7 +34,7 @@ _OPERATIONS: dict[str, type[Operation]] = {item.name: item for item in HOOKED}
 _TAKEN = ("glowmcu", "ethos_u", "model", "weights")
 _MOST_ALIGN = 16
 _KEYS = ("name", "prefix", "boards", "align", "weights_align", "weights_memory", "cost", "accepts")
-_NUMBER = "a number that is not negative"
+_NUMBER = "a number that is not negative, and below 1e9"
 
 
 @dataclass(frozen=True)
@@ -162,6 +162,9 @@ class _Reader:
         value = self._body.get(key)
         if not isinstance(value, str) or not value.strip() or len(value) > 60:
             self.add(f"{key} is {value!r}; it must be a text of 1 to 60 characters")
+            return ""
+        if not value.isprintable():
+            self.add(f"{key} is {value!r}; it must be one line, of characters that can be printed")
             return ""
         return value
 

@@ -24,6 +24,13 @@ WRONG = {
     "no toml": ("name = ", "cannot be read"),
     "an unknown key": (ACME.replace("align = 8", "aline = 8", 1), "'aline'"),
     "no name": (ACME.replace('name = "Acme NPU"', ""), "name is None"),
+    "a name of two lines": (ACME.replace('"Acme NPU"', '"Acme\\nNPU"'), "it must be one line"),
+    "a name that colours terminals": (
+        ACME.replace('"Acme NPU"', '"\\u001b[31mAcme"'),
+        "it must be one line",
+    ),
+    "an endless cost": (ACME.replace("= 300", "= 1e300"), "is 1e+300; it must be a number that"),
+    "a cost beyond any model": (ACME.replace("= 300", "= 1e9"), "and below 1e9"),
     "a prefix that is no identifier": (ACME.replace('"acme"', '"Ac-me"'), "prefix is 'Ac-me'"),
     "a prefix of ours": (ACME.replace('"acme"', '"glowmcu"'), "prefix is 'glowmcu'"),
     "a prefix of a file": (ACME.replace('"acme"', '"weights"'), "prefix is 'weights'"),
@@ -59,6 +66,13 @@ def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
     with pytest.raises(GlowmcuError) as caught:
         read_described(acme(tmp_path, text), TARGET)
     assert len(caught.value.problems) == 3
+
+
+def test_no_name_is_no_accelerator(tmp_path: Path) -> None:
+    """What a script's empty variable gives: it asked for one."""
+    with pytest.raises(GlowmcuError, match="no accelerator is called ''") as raised:
+        glowmcu.compile(chain(), output=tmp_path / "b", accelerator="")
+    assert raised.value.code == "GM772"
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:

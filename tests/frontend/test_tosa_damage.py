@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.stablehlo.exporter import export_stablehlo
+from glowmcu.frontend.tosa.attributes import AttributeReader, TextScanner
 from glowmcu.frontend.tosa.exporter import export_function
 from glowmcu.frontend.tosa.text import print_tosa
+from glowmcu.pipeline import reference_graph
+from tests.conftest import REPO
 from tests.frontend.test_tosa_import import kinds, read
 from tests.frontend.tosa_cases import bare, case
 
@@ -32,6 +36,34 @@ def test_quantized_types_that_were_not_stripped_are_their_stored_integers() -> N
         assert kinds(read(quantized)) == ["reshape"]
 
 
+def test_elements_mean_what_mlir_reads() -> None:
+    """An integer without a sign may stand as its bits, decimal or hexadecimal; one element in
+    bytes fills any shape, that of a scalar too.
+    """
+    for written, type_, meant in (
+        ("[255, 127]", "2xi8", [-1, 127]), ("[0x1F, 0xfe]", "2xi8", [31, -2]),
+        ("4294967295", "2xi32", [-1, -1]), ("[200, 0]", "2xui8", [200, 0]),
+        ('"0x01000000"', "2xi32", [1, 1]), ('"0x01000000"', "i32", 1),
+        ("18446744073709551615", "1xi64", [-1]), ("[true, false]", "2xi1", [True, False]),
+    ):  # fmt: skip
+        scanner = TextScanner(f"dense<{written}> : tensor<{type_}>", "model.mlir")
+        assert AttributeReader(scanner, {}).value().tolist() == meant, written
+
+
+@pytest.mark.parametrize(("written", "meant"), [("0x1E : i32", 30), ("0xE", 14), ("1E1", 10.0)])
+def test_numbers_in_hexadecimal_are_no_powers_of_ten(written: str, meant: float) -> None:
+    assert AttributeReader(TextScanner(written, "model.mlir"), {}).value() == meant
+
+
+def test_an_export_as_stablehlo_is_refused_by_its_dialect() -> None:
+    """Attributes of other dialects are stepped over, scalars are read."""
+    path = REPO / "examples" / "digits" / "digits.onnx"
+    text = export_stablehlo(reference_graph(path.read_bytes(), str(path)))
+    with pytest.raises(GlowmcuError, match="only the dialect `tosa` is read") as raised:
+        read(text)
+    assert {problem.code for problem in raised.value.problems} == {"GM102"}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "code", "said"),
     [
@@ -49,6 +81,13 @@ def test_quantized_types_that_were_not_stripped_are_their_stored_integers() -> N
         ("-> tensor<1x4xi8>\\n", "-> tensor<1x5xi8>\\n", "GM106", "sizes differ"),
         ("dense<[1, 4]>", "dense<[1, 4, 4]>", "GM101", "elements are no i64[2]"),
         ("dense<[1, 4]>", 'dense<"0x00">', "GM101", "1 bytes are no i64[2]"),
+        ("dense<0>", "dense<0.5>", "GM101", "0.5 is no integer"),
+        ("dense<0>", "dense<true>", "GM101", "True is no integer"),
+        ("dense<0>", "dense<256>", "GM101", "256 is out of range"),
+        ("dense<0>", "dense<[-129]>", "GM101", "-129 is out of range"),
+        ("dense<0>", "dense<[[0], 1]>", "GM101", "[0] is no integer"),
+        ("values = dense<0>", "mode = #stablehlo.conv<[b]x[o]->[b], values = dense<0>", "GM101",
+         "expected '>'"),
         ("dense<[1, 4]>", "dense_resource<gone>", "GM101", "'gone' are missing"),
         ("!tosa.shape<2>)", "!tosa.shape<2>", "GM101", "line 5"),
         ("  }\\n}\\n", "  }\\n", "GM101", "the end of the text"),

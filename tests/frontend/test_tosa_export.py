@@ -18,9 +18,10 @@ from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
 from glowmcu.ops.fixed_point import multiply_by_quantized_multiplier
+from glowmcu.ops.matmul import BatchMatMul
 from glowmcu.pipeline import reference_graph
 from tests.conftest import SHARED
-from tests.frontend.tosa_cases import CASES, MOVEMENT, case, stateful
+from tests.frontend.tosa_cases import CASES, MOVEMENT, case, one, q8, stateful
 from tests.ir.graphs import random_arrays
 from tests.support.iree import run_iree
 from tests.support.tosa_tools import run_reference, validated
@@ -146,3 +147,10 @@ def test_another_compiler_gives_the_same_bytes(tmp_path: Path) -> None:
     inputs = random_arrays(graph.inputs, 4)
     (got,) = run_iree(text_of(graph), "tosa", inputs, tmp_path)
     assert np.array_equal(run_graph(graph, inputs)[0], got)
+
+
+def test_stacks_of_matrices_that_differ_are_said_to() -> None:
+    graph = one(BatchMatMul(), [q8(1, 2, 3), q8(4, 3, 5)], q8(4, 2, 5))
+    with pytest.raises(GlowmcuError, match="has as many of both") as raised:
+        export_function(graph)
+    assert "repeat the matrices" in raised.value.problems[0].hint

@@ -26,7 +26,7 @@ from glowmcu.pipeline import reference_graph
 from tests.conftest import SHARED
 from tests.frontend.tosa_cases import CASES, SOFTMAX, bare, case, stateful
 from tests.ir.graphs import random_arrays
-from tests.support.tosa_tools import tool
+from tests.support.tosa_tools import run_reference, tool
 
 ROUNDINGS = [Rounding.DOUBLE, Rounding.SINGLE]
 
@@ -281,6 +281,41 @@ def test_roundings_are_not_mixed() -> None:
     with pytest.raises(GlowmcuError, match="rounds once, and others of the file do not") as raised:
         read(both)
     assert raised.value.code == "GM156"
+
+
+def _with_short_multipliers(mode: str) -> str:
+    """A layer whose multipliers have 7 bits, with shifts below 32: other compilers write these."""
+    text = print_tosa(bare(export_function(case("fully connected", Rounding.SINGLE))))
+    found = re.search(r'"tosa.rescale"\(%\d+, (%c\d+), (%c\d+)', text)
+    assert found is not None
+    for name, number in ((found[1], 81 << 16), (found[2], 31)):
+        text = re.sub(rf"({name} = .*dense<\[?)[^>]*?(\]?> : tensor<1x)", rf"\g<1>{number}\2", text)
+    return text.replace("SINGLE_ROUND", mode)
+
+
+@pytest.mark.parametrize("mode", ["SINGLE_ROUND", "DOUBLE_ROUND"])
+def test_short_multipliers_round_once_whatever_the_mode(mode: str, tmp_path: Path) -> None:
+    """TOSA's second rounding begins at shift 32. Requantizing has multipliers of 31 bits, and so
+    larger shifts.
+    """
+    text = _with_short_multipliers(mode)
+    with pytest.raises(GlowmcuError, match="compile it with rounding='single'") as raised:
+        read(text)
+    assert raised.value.code == "GM157"
+    graph = read(text, Rounding.SINGLE)
+    for seed in range(3):
+        inputs = random_arrays(graph.inputs, seed)
+        want = run_graph(graph, inputs)
+        for expected, found in zip(want, run_reference(text, inputs, want, tmp_path), strict=True):
+            assert np.array_equal(expected, found)
+
+
+def test_short_multipliers_that_round_twice_are_said_to_do_so() -> None:
+    text = _with_short_multipliers("DOUBLE_ROUND").replace("dense<[31]>", "dense<[35]>")
+    for rounding in ROUNDINGS:
+        with pytest.raises(GlowmcuError, match="scale the multiplier to 2\\^30 or more") as raised:
+            read(text, rounding)
+        assert raised.value.code == "GM156"
 
 
 def test_the_command_line_writes_and_reads_it(tmp_path: Path) -> None:

@@ -35,7 +35,10 @@ _KEY = re.compile(r"[A-Za-z_][\w$.]*")
 _NUMBER = re.compile(r"[-+]?(?:0x[0-9A-Fa-f]{1,32}|\d{1,40}(?:\.\d*)?(?:[eE][-+]?\d{1,5})?)")
 _SIZE = re.compile(r"(\d{1,12}|\?|\*)\s*x\s*")
 _HEX = re.compile(r'"0x((?:[0-9A-Fa-f]{2})*)"')
-_LIST = re.compile(r"[-+\[\]\d\s,.aeEflrstu]*")
+_LIST = re.compile(r"[-+\[\]\s,.xlrstu0-9A-Fa-f]*")
+_HEX_NUMBER = re.compile(r"\b0x[0-9A-Fa-f]{1,16}\b")
+#: A text in quotes, an arrow, a bracket, or what is none of them.
+_PARAMETER = re.compile(r'"(?:[^"\\]|\\.)*"|->|[<>]|[^"<>-]+|-')
 _SCALAR_TYPES = re.compile(r"(?:[su]?i\d{1,3}|b?f\d\w{0,12}|index)\b")
 _QUANTIZED = re.compile(r"!quant\.uniform<\s*(i\d+)\s*(?:<[-\d:\s]*>)?[^<>]*>")
 _ITEM = re.compile(r"[-+.\w]+")
@@ -114,19 +117,31 @@ class AttributeReader:
         typed = scanner.match(_SCALAR_TYPES, "a type") if scanner.accept(":") else ""
         if typed == "f64" and text.lower().startswith("0x") and len(text) == 18:
             return float(struct.unpack(">d", bytes.fromhex(text[2:]))[0])
-        if typed.startswith(("f", "bf")) or any(mark in text for mark in ".eE"):
-            return math.nan if text.lower().startswith("0x") else float(text)
-        return int(text, 0) if "x" in text else int(text)
+        is_hex = "0x" in text
+        if typed.startswith(("f", "bf")) or (not is_hex and any(mark in text for mark in ".eE")):
+            return math.nan if is_hex else float(text)
+        return int(text, 16) if is_hex else int(text)
 
     def _dialect_word(self) -> str:
         """`#tosa.rounding_mode<DOUBLE_ROUND>`: the word inside; without one the name."""
         scanner = self._scanner
         scanner.expect("#")
         word = scanner.match(_WORD, "an attribute")
-        if scanner.accept("<"):
+        if scanner.peek("<") and not word.startswith("tosa."):
+            self._skip_parameters()
+        elif scanner.accept("<"):
             word = scanner.match(_WORD, "a word")
             scanner.expect(">")
         return word
+
+    def _skip_parameters(self) -> None:
+        """`<…>` of another dialect, whose syntax is its own; its operations are refused by name."""
+        scanner, open_ = self._scanner, 0
+        while True:
+            part = scanner.match(_PARAMETER, "'>'")
+            open_ += {"<": 1, ">": -1}.get(part, 0)
+            if not open_:
+                return
 
     def _array(self) -> list[Parsed]:
         scanner = self._scanner
@@ -212,13 +227,13 @@ class AttributeReader:
             message = f"{len(raw)} bytes are no {type_.element.value}{list(type_.shape)}"
             raise self._scanner.fail("GM101", message, at=start)
         flat = np.frombuffer(raw, dtype.newbyteorder("<")).astype(dtype)
-        return np.broadcast_to(flat, type_.shape) if flat.size == 1 else flat.reshape(type_.shape)
+        one = flat.size == 1
+        return np.broadcast_to(flat[0], type_.shape) if one else flat.reshape(type_.shape)
 
     def _listed(self, text: str, type_: TensorType, start: int) -> Array:
-        dtype = type_.element.numpy
+        decimal = _HEX_NUMBER.sub(lambda number: str(int(number[0], 16)), text)
         try:
-            with np.errstate(all="ignore"):
-                listed: Array = np.array(json.loads(text.strip() or "[]"), dtype)
+            listed = _numbers(json.loads(decimal.strip() or "[]"), type_.element)
             if not listed.ndim:
                 return np.broadcast_to(listed, type_.shape)
             if listed.size and listed.shape != type_.shape:
@@ -227,3 +242,24 @@ class AttributeReader:
         except (ValueError, OverflowError, TypeError, RecursionError) as cause:
             message = f"the elements are no {type_.element.value}{list(type_.shape)}"
             raise self._scanner.fail("GM101", f"{message}: {str(cause)[:120]}", at=start) from cause
+
+
+def _numbers(listed: Parsed, element: ElementType) -> Array:
+    """Nested lists as an array. An integer without a sign may be written as its bits: 255 is -1.
+
+    Raises ValueError, OverflowError or TypeError for what the element cannot hold.
+    """
+    dtype = element.numpy
+    if dtype.kind not in "iu":
+        with np.errstate(all="ignore"):
+            return np.array(listed, dtype)
+    numbers = np.array(listed, object)
+    highest = (1 << 8 * dtype.itemsize) - 1
+    lowest = -(highest // 2) - 1 if dtype.kind == "i" else 0
+    for number in numbers.flat:
+        if type(number) is not int:
+            raise ValueError(f"{str(number)[:40]} is no integer")
+        if not lowest <= number <= highest:
+            raise ValueError(f"{str(number)[:40]} is out of range")
+    bits = np.dtype(f"u{dtype.itemsize}")
+    return np.asarray(numbers & highest).astype(bits).view(dtype)

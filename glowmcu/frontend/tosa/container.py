@@ -28,6 +28,7 @@ _RANK = re.compile(r"!tosa\.shape<\s*(\d{1,3})\s*>")
 _DEFAULTS = {"nan_mode": "PROPAGATE"}
 _RESOURCES = re.compile(r"\{-#(.*?)#-\}", re.DOTALL)
 _BLOB = re.compile(r'([\w$.-]+|"[^"\n]*")\s*:\s*"0x((?:[0-9A-Fa-f]{2})*)"')
+OTHER_DIALECT = "only the dialect `tosa` is read: lower the model to it"
 _CONSTANTS = ("tosa.const", "tosa.const_shape", "arith.constant")
 
 
@@ -235,7 +236,8 @@ class _Reader:
         operands = self._operands("(" if is_generic else "")
         attributes = self._dictionaries() if is_generic else self._pretty_attributes()
         if scanner.peek("("):
-            raise scanner.fail("GM102", f"{name} has regions", "only straight code is read", start)
+            hint = "only straight code is read" if name.startswith("tosa.") else OTHER_DIALECT
+            raise scanner.fail("GM102", f"{name} has regions", hint, start)
         scanner.expect(":")
         types, refs = self._types()
         self._location()

@@ -95,7 +95,12 @@ def export_batch_matmul(state: Export, node: Node) -> None:
     x, y = node.inputs
     expect_bytes(x.type, y.type, out)
     if x.type.shape[:-2] != y.type.shape[:-2]:
-        raise Unsupported("GM155", f"matrices of {x.type.shape[:-2]} and {y.type.shape[:-2]}")
+        raise Unsupported(
+            "GM155",
+            f"stacks of {x.type.shape[:-2]} and {y.type.shape[:-2]} matrices; TOSA's MATMUL has as "
+            "many of both",
+            "repeat the matrices of the smaller stack in the model, by tile or expand",
+        )
     count, (rows, columns) = math.prod(out.shape[:-2]), out.shape[-2:]
     sides = [
         _matrices(state, state.ref(value), is_swapped)

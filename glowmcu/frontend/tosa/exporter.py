@@ -32,6 +32,8 @@ from glowmcu.ops.quantization import Requantize
 
 ExportFunction = Callable[["Export", Node], None]
 _EXPORTERS: dict[type[Operation], ExportFunction] = {}
+#: A hint where nothing can be changed.
+COMPILED = "the model can be compiled all the same: glowmcu compile"
 #: Tensors of other types have no form here.
 _ELEMENTS = (
     ElementType.I8, ElementType.UI8, ElementType.I16, ElementType.I32, ElementType.BOOL,
@@ -186,12 +188,14 @@ class Export:
         if function is None:
             raise Unsupported(
                 "GM155", f"{node.op.name} cannot be written as TOSA",
-                "the model can be compiled all the same: glowmcu compile",
+                COMPILED,
             )  # fmt: skip
         for value in (*node.inputs, *node.outputs):
             _expect_element(value.type)
             if value.type.element is ElementType.UI8 and not isinstance(node.op, Requantize):
-                raise Unsupported("GM155", "TOSA has bytes without a sign in RESCALE alone")
+                raise Unsupported(
+                    "GM155", "TOSA has bytes without a sign in RESCALE alone", COMPILED
+                )
         start = len(self.operations)
         self._reshaped = {}
         function(self, node)
@@ -228,7 +232,7 @@ def _expect_element(type_: TensorType) -> None:
             "stablehlo",
         )  # fmt: skip
     if type_.element not in _ELEMENTS:
-        raise Unsupported("GM155", f"TOSA's integer profile has no {type_.element.value}")
+        raise Unsupported("GM155", f"TOSA's integer profile has no {type_.element.value}", COMPILED)
 
 
 def export_function(graph: Graph) -> TosaFunction:

@@ -7,6 +7,7 @@ double precision, from which the same multipliers are computed again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -266,23 +267,47 @@ class Import:
         """The same; Unsupported GM156 where requantizing by them would round otherwise than RESCALE
         does.
         """
-        real = self.exact_factors(factors)
-        rounds_twice = self.rounding is not Rounding.SINGLE
-        for number, multiplier, shift in zip(
-            real.tolist(), factors.multipliers.tolist(), factors.shifts.tolist(), strict=True
-        ):
-            mine = 31 - quantize_multiplier(number)[1]
-            is_double = factors.rounding == DOUBLE and shift > 31
-            self.is_rounding_seen |= shift > 31
-            same = rounds_twice and mine == shift if is_double else mine <= 31 or not rounds_twice
-            if multiplier and not same:
+        for multiplier, shift in _pairs(factors):
+            wanted, exact = _rounding_wanted(multiplier, shift, factors.rounding)
+            self.is_rounding_seen |= wanted is not None
+            if not exact:
+                raise Unsupported(
+                    "GM156",
+                    f"a RESCALE by {multiplier} * 2^-{shift} rounds twice, the first time "
+                    "elsewhere than with a multiplier of 31 bits",
+                    "scale the multiplier to 2^30 or more, with a shift to match; or lower the "
+                    "model with SINGLE_ROUND",
+                )
+            if wanted not in (None, _once_or_twice(self.rounding)):
                 raise Unsupported(
                     "GM156",
                     f"a RESCALE by {multiplier} * 2^-{shift} rounds "
-                    f"{'twice' if is_double else 'once'}, and others of the file do not",
+                    f"{'twice' if wanted is Rounding.DOUBLE else 'once'}, and others of the file "
+                    "do not",
                     "lower the whole model with one rounding mode, DOUBLE_ROUND or SINGLE_ROUND",
                 )
-        return real
+        return self.exact_factors(factors)
+
+
+def _pairs(factors: Factors) -> list[tuple[int, int]]:
+    """Multiplier and shift of each channel."""
+    return list(zip(factors.multipliers.tolist(), factors.shifts.tolist(), strict=True))
+
+
+def _once_or_twice(rounding: Rounding) -> Rounding:
+    return Rounding.SINGLE if rounding is Rounding.SINGLE else Rounding.DOUBLE
+
+
+def _rounding_wanted(multiplier: int, shift: int, mode: str) -> tuple[Rounding | None, bool]:
+    """The rounding with which requantizing by a multiplier of 31 bits is RESCALE, None if all do;
+    and whether it is at all.
+    """
+    if not multiplier:
+        return None, True
+    mine = 31 - quantize_multiplier(math.ldexp(multiplier, -shift))[1]
+    if mode == DOUBLE and shift > 31:
+        return Rounding.DOUBLE, mine == shift
+    return (Rounding.SINGLE if mine > 31 else None), True
 
 
 def unsigned_of(rescale: TosaOp) -> tuple[bool, bool]:
@@ -323,12 +348,16 @@ def _zero_points(function: TosaFunction) -> dict[Ref, int]:
 
 def rounding_of(function: TosaFunction) -> Rounding:
     """SINGLE if a RESCALE says so where it makes a difference, and none says DOUBLE."""
-    modes = {
-        op.attributes.get("rounding_mode", SINGLE)
-        for op in function.operations
-        if op.name == "rescale" and len(op.operands) == 5
-        for data in [op.operands[2].data]
-        if op.operands[0].type.element is not ElementType.I8
-        and data is not None and data.size and int(data.max()) > 31
-    }  # fmt: skip
-    return Rounding.SINGLE if modes == {SINGLE} else Rounding.DOUBLE
+    wanted: set[Rounding | None] = set()
+    for op in function.operations:
+        if op.name != "rescale" or len(op.operands) != 5:
+            continue
+        values, multipliers, shifts = op.operands[:3]
+        if values.type.element is ElementType.I8 or multipliers.data is None or shifts.data is None:
+            continue
+        mode = op.attributes.get("rounding_mode", SINGLE)
+        pairs = zip(multipliers.data.flat, shifts.data.flat, strict=False)
+        # Others are refused where the layer is read.
+        legal = ((int(m), int(s)) for m, s in pairs if m >= 0 and 2 <= s <= 62)
+        wanted |= {_rounding_wanted(*pair, str(mode))[0] for pair in legal}
+    return Rounding.SINGLE if wanted - {None} == {Rounding.SINGLE} else Rounding.DOUBLE

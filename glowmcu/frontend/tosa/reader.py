@@ -11,7 +11,7 @@ from glowmcu.frontend.known_inputs import (
     unknown_inputs,
     unknown_symbols,
 )
-from glowmcu.frontend.tosa.container import read_container
+from glowmcu.frontend.tosa.container import OTHER_DIALECT, read_container
 from glowmcu.frontend.tosa.importer import Import, load_importers, rounding_of
 from glowmcu.frontend.tosa.recognize import recognize
 from glowmcu.frontend.tosa.records import GraphNote, Ref, TosaFunction, TosaOp, signless
@@ -228,7 +228,7 @@ def _unknown(op: TosaOp, where: str, known: list[str]) -> Problem:
     if op.name == "fully_connected":
         hint = "TOSA 1.0 has conv2d on images of one pixel in its place: lower to that version"
     elif "." in op.name:
-        hint = "only the dialect `tosa` is read: lower the model to it"
+        hint = OTHER_DIALECT
     elif near:
         hint = f"similar and read: {', '.join(near)}"
     else:
