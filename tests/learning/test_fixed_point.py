@@ -216,6 +216,7 @@ def test_what_cannot_be_so_learns_in_real_numbers_there(tmp_path: Path) -> None:
         ({"momentum": 0.9}, "GM735", "momentum is a copy"),
         ({"train_numbers": "int8"}, "GM735", "fixed or float32, not 'int8'"),
         ({"train": "prototypes=3"}, "GM735", "they are float32"),
+        ({"loss": "squared-error"}, "GM361", "fixed point does not go through softmax\n"),
     ],
 )
 def test_options_that_do_not_go_together(

@@ -89,7 +89,10 @@ def test_of_less_than_two_nobody_knows_what_is_normal() -> None:
     assert score > 1e3
 
 
-@pytest.mark.parametrize("what", ["neighbours", "neighbours=3", "neighbours=0x2", "neighbours=3x"])
+@pytest.mark.parametrize(
+    "what",
+    ["neighbours", "neighbours=3", "neighbours=0x2", "neighbours=3x", "neighbors=3x2", "normal=2"],
+)
 def test_neighbours_say_how_many(what: str) -> None:
     with pytest.raises(GlowmcuError, match="GM734") as found:
         training_of(what)
