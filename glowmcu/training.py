@@ -17,7 +17,9 @@ _PROTOTYPES = re.compile(r"prototypes=([1-9][0-9]{0,3})")
 _NEIGHBOURS = re.compile(r"neighbours=([1-9][0-9]{0,3})x([1-9][0-9]{0,3})")
 _NORMAL = "normal"
 #: What is meant as one of both; a layer may be called `last_dense`.
-_AMOUNT = re.compile(r"(last|prototypes|neighbours)\s*(=.*)?", re.DOTALL)
+_AMOUNT = re.compile(
+    r"(last|prototypes|neighbours)\s*(=.*)?|(prototype|neighbou?rs?|normal|bias)\s*=.*", re.DOTALL
+)
 
 
 class Loss(Enum):

@@ -3,11 +3,12 @@
 Rounding of float32 is relative to what is added, not to what is left: 1 - 0.99999 has five digits
 fewer than its operands. Whatever the order of its sums, a layer gives the exact results of operands
 that differ in their last bits (backward stability), so an output may be off by what such changes do
-to it. Here all real numbers on the way are changed by 2^-10, up or down at random, and the distance
-that outputs move is scaled to changes of `_BACKWARD`.
+to it. Here all real numbers on the way are changed by 2^-11 to 2^-10, up or down at random, and the
+distance that outputs move is scaled to changes of `_BACKWARD`. Changes of one size would undo each
+other every second time along a chain, as from a softmax through a bound to its logarithm.
 
 Source: Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapters 1 and 3; the random
-signs are those of Parker's Monte Carlo arithmetic, 1997.
+changes are those of Parker's Monte Carlo arithmetic, 1997.
 """
 
 from __future__ import annotations
@@ -103,8 +104,9 @@ def _changed(array: Array, random: np.random.Generator) -> Array:
     if array.dtype != np.float32:
         return array
     signs = random.integers(0, 2, array.shape, dtype=np.int8) * 2 - 1
+    sizes = _CHANGE / 2 * (1 + random.random(array.shape, np.float32))
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(array * (1 + _CHANGE * signs), np.float32)
+        return np.asarray(array * (1 + sizes * signs), np.float32)
 
 
 def _distance(got: Array, want: Array) -> float:

@@ -60,9 +60,9 @@ class Head:
     ) -> Graph:
         """`scores`, the result of the last node of `infer`, are the output."""
         (result,) = self.graph.results
-        output = called(self.infer, scores, result.name)
+        output = called(scores, result.name, self.infer, self.learn)
         state = State(Value(ONE, self.names.new("last loss")), np.zeros(1, np.float32), True)
-        shown = called(self.learn, loss, self.names.new("loss"))
+        shown = called(loss, self.names.new("loss"), self.learn)
         assigned = {**states, state: shown}
         outputs = [output if value is result else value for value in self.graph.outputs]
         entry = told(kind, (self.label,), shown, tuple(states), assigned)

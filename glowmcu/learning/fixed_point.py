@@ -94,7 +94,7 @@ def with_fixed_point(
     expect_no_state(graph, descent.inner, file_name)
     descent.run(begun, file_name)
     loss = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)
-    shown = called(build, begun.loss, names.new("loss"))
+    shown = called(begun.loss, names.new("loss"), build)
     found = {item.state: item.kept for item in parameters.values()}
     kept_rate = build.add(Assign(), rate.value)
     assigned = {**found, rate: kept_rate, loss: shown}

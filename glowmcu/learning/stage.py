@@ -112,15 +112,16 @@ def setting(name: str, value: float) -> State:
     return State(Value(ONE, name), np.full(1, value, np.float32), True)
 
 
-def called(build: Builder, value: Value, name: str) -> Value:
-    """`value`, the result of the builder's last node that makes it, under another name."""
+def called(value: Value, name: str, *builds: Builder) -> Value:
+    """`value`, which a node of one of the builders makes, under another name in all of them."""
     renamed = Value(value.type, name)
-    build.nodes[:] = [
-        replace(
-            node,
-            inputs=tuple(renamed if item is value else item for item in node.inputs),
-            outputs=tuple(renamed if item is value else item for item in node.outputs),
-        )
-        for node in build.nodes
-    ]
+    for build in builds:
+        build.nodes[:] = [
+            replace(
+                node,
+                inputs=tuple(renamed if item is value else item for item in node.inputs),
+                outputs=tuple(renamed if item is value else item for item in node.outputs),
+            )
+            for node in build.nodes
+        ]
     return renamed

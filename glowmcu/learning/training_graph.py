@@ -82,7 +82,7 @@ def _with_real_numbers(
     build = Builder("learning", STAGE)
     arguments, learnt = _loss(build, training, real, real.real[result], names, file_name)
     loss = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)
-    shown = called(build, learnt.loss, names.new("loss"))
+    shown = called(learnt.loss, names.new("loss"), build)
     descent = _Descent(build, training, list(states.values()))
     try:
         gradients(build, real.inner, {learnt.of: learnt.upstream}, descent.states, descent.step)

@@ -215,7 +215,8 @@ def test_what_cannot_be_so_learns_in_real_numbers_there(tmp_path: Path) -> None:
     [
         ({"momentum": 0.9}, "GM735", "momentum is a copy"),
         ({"train_numbers": "int8"}, "GM735", "fixed or float32, not 'int8'"),
-        ({"train": "prototypes=3"}, "GM735", "they are float32"),
+        ({"train": "prototypes=3"}, "GM735", "and numbers are float32"),
+        ({"loss": "squared-error"}, "GM361", "fixed point does not go through softmax\n"),
     ],
 )
 def test_options_that_do_not_go_together(
@@ -231,7 +232,7 @@ def test_a_float_model_is_refused_with_what_helps() -> None:
     graph = application_graph(GESTURES.read_bytes(), GESTURES.name)[0]
     with pytest.raises(GlowmcuError, match="GM361") as found:
         with_training(graph, training_of("last=1", numbers="fixed"), GESTURES.name)
-    assert "--train-numbers float32" in str(found.value)
+    assert "train_numbers='float32'" in str(found.value)
 
 
 def test_graphs_in_fixed_point_are_text_and_come_back() -> None:

@@ -38,6 +38,20 @@ def test_the_last_of_each_class_are_kept_and_the_nearest_counts() -> None:
         np.testing.assert_allclose(scores.reshape(-1), want, rtol=1e-4)
 
 
+@pytest.mark.parametrize("kept", [1, 3])
+def test_of_a_single_class_the_score_is_the_distance_to_what_was_seen(kept: int) -> None:
+    plain, session = graph_of(GESTURES), Session(learning(GESTURES, f"neighbours=1x{kept}"))
+    arrays = drawn(plain, 3)
+    seen = features(plain, arrays)
+    assert session.run([arrays[0], label(-1)])[0].tolist() == [[np.float32(-1e30)]]
+    assert session.run([arrays[0], label(0)])[1].tolist() == [0.0]
+    loss = session.run([arrays[1], label(0)])[1]
+    np.testing.assert_allclose(loss, [((seen[1] - seen[0]) ** 2).sum()], rtol=1e-4)
+    score = session.run([arrays[2], label(-1)])[0]
+    near = [((seen[2] - each) ** 2).sum() for each in seen[:2][-kept:]]
+    np.testing.assert_allclose(score, [[-min(near)]], rtol=1e-4)
+
+
 def test_a_class_that_looks_in_two_ways_has_neighbours_in_both() -> None:
     """Where the mean of both is like neither."""
     near = Session(learning(GESTURES, "neighbours=2x4"))
@@ -75,7 +89,10 @@ def test_of_less_than_two_nobody_knows_what_is_normal() -> None:
     assert score > 1e3
 
 
-@pytest.mark.parametrize("what", ["neighbours", "neighbours=3", "neighbours=0x2", "neighbours=3x"])
+@pytest.mark.parametrize(
+    "what",
+    ["neighbours", "neighbours=3", "neighbours=0x2", "neighbours=3x", "neighbors=3x2", "normal=2"],
+)
 def test_neighbours_say_how_many(what: str) -> None:
     with pytest.raises(GlowmcuError, match="GM734") as found:
         training_of(what)

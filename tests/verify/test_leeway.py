@@ -14,6 +14,7 @@ from glowmcu.api.verification import verify_bundle
 from glowmcu.bundle import Bundle
 from glowmcu.compilation import Compilation, Options
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.leeway import Run, leeway
 from glowmcu.manifest import TensorEntry
 from glowmcu.pipeline import compile_model
@@ -99,6 +100,27 @@ def test_functions_move_outputs_by_their_slope() -> None:
     assert 1e-3 < row[0] < 1e-2
     small = np.full(4, 0.5, np.float32)
     assert leeway([Run(graph, [small], [np.sin(small)])]) == [(0.0,)]
+
+
+def test_changes_on_the_way_do_not_undo_each_other() -> None:
+    """A probability near 1 is stored, bounded and stored again before its logarithm, near 0, which
+    each of both may move by 2^-24 and more: every run has a leeway.
+    """
+    model = ModelBuilder()
+    x = model.input("x", (1, 2), "float32")
+    shares, bounded, logs = (model.tensor(n, (1, 2), "float32") for n in ("p", "q", "l"))
+    model.op("SOFTMAX", [x], [shares], {"beta": 1.0})
+    least = model.constant("least", np.full((1, 2), 1e-12, np.float32))
+    model.op("MAXIMUM", [shares, least], [bounded])
+    model.op("LOG", [bounded], [logs])
+    y = model.tensor("y", (1,), "float32")
+    axis = model.constant("axis", np.array([1], np.int32))
+    model.op("REDUCE_MAX", [logs, axis], [y], {"keep_dims": False})
+    model.output(y)
+    graph = compile_model(model.finish(), "m.tflite", Options("m")).imported
+    arguments = [np.array([[12.6, 0.0]], np.float32)]
+    rows = leeway([Run(graph, arguments, run_graph(graph, arguments))] * 40)
+    assert all(2.0**-21 <= row[0] <= 2.0**-17 for row in rows), rows
 
 
 def test_integers_have_none() -> None:

@@ -36,5 +36,5 @@ def fixed_rule_of(operation: Operation) -> FixedRule:
     import_members("glowmcu.gradient")
     rule = _RULES.get(type(operation))
     if rule is None:
-        raise NoGradient(f"{operation.name} has no gradient in fixed point")
+        raise NoGradient(operation.name)
     return rule
