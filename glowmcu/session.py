@@ -57,7 +57,7 @@ class Session:
 
         >>> bundle = glowmcu.compile("digits_int8.tflite", train="last=1", output="build/learns")
         >>> session = bundle.session()
-        >>> losses = [session.train([np.load("seven.npy")], 7) for _ in range(3)]
+        >>> losses = [session.train([np.load("seven.npy")], 1) for _ in range(3)]  # not as before
         >>> losses[0] > losses[1] > losses[2]
         True
         """

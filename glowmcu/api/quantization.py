@@ -182,8 +182,7 @@ def export(
         request = judged(given.data, given.name, request, demands, where, mode, inputs)
     elif demands.are_made:
         raise unmeasured(given.name)
-    bordered = replace(inputs, io=border)
-    graph = graph_as_asked(given.data, given.name, request, mode, bordered)
+    graph = graph_as_asked(given.data, given.name, request, mode, replace(inputs, io=border))
     data = export_graph(graph, format)
     try:
         write_file(target, data)

@@ -45,8 +45,8 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_pairs_mve, stream) == 20, strea
 
 /*
  * Where the pair functions begin, up to the window's rows, and how they end: results of q0 q1, even
- * and odd channels of the first pixel, and of q2 q3, of the second. `enter` is where r0 is still the
- * struct and may push words, which `leave` takes from the stack. In assembly because the four
+ * and odd channels of the first pixel, and of q2 q3, of the second. `enter` is where r0 is still
+ * the struct and may push words, which `leave` takes from the stack. In assembly because the four
  * sums, weights, pixels and products are all vector registers there are.
  *
  * r1 rows; r2 offset; r3 out; r4 channels; r5 stream; r9 channels left.

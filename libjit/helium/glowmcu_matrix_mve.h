@@ -193,8 +193,8 @@ GLOWMCU_NAKED static void glowmcu_matrix_mve_pair(
  * One row, eight channels at a time: two groups of the stream side by side. Where only one group is
  * left it is read as both, and its second results are not stored.
  *
- * r1 row; r5, r3 the groups; r7 out; r9 blocks of 16 bytes left; r11 channels left; sums in r0 r2 r4
- * r6 of the first group, r8 r10 r12 lr of the second. On the stack, for LDM: depth, bytes of a
+ * r1 row; r5, r3 the groups; r7 out; r9 blocks of 16 bytes left; r11 channels left; sums in r0 r2
+ * r4 r6 of the first group, r8 r10 r12 lr of the second. On the stack, for LDM: depth, bytes of a
  * group, preshift, blocks, and the struct.
  */
 /* stack: 56 bytes */

@@ -17,15 +17,16 @@ typedef struct {
 } glowmcu_short_matrix_mve;
 
 #if GLOWMCU_HAS_MVE
-GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_short_matrix_mve, pixel_bytes) == 28, pixel_bytes_are_eighth);
+GLOWMCU_STATIC_ASSERT(
+    offsetof(glowmcu_short_matrix_mve, pixel_bytes) == 28, pixel_bytes_are_eighth);
 
 /*
  * `pixels` pixels, at least 1, four channels after four channels. In assembly because the sums of a
  * pixel are formed while those of the pixel before are scaled, so that neither waits for itself.
  *
- * r1 x; r3 pixels - 1; r5 stream; r7 out; r8 preshift; r9 bytes of a pixel; r10 the first pixel; r11
- * channels; r12 its first result; sums in r0 r2 r4 r6, weights in q4 to q7. On the stack, the end of
- * the first pixel's results.
+ * r1 x; r3 pixels - 1; r5 stream; r7 out; r8 preshift; r9 bytes of a pixel; r10 the first pixel;
+ * r11 channels; r12 its first result; sums in r0 r2 r4 r6, weights in q4 to q7. On the stack, the
+ * end of the first pixel's results.
  */
 /* stack: 104 bytes */
 GLOWMCU_CODE

@@ -1,6 +1,6 @@
 /*
  * glowmcu_ethos_u.h: a region that Vela has compiled for an Arm Ethos-U, and the function that runs
- * it there. accelerator/ethos_u_driver.c of the bundle is that function, by Arm's core driver.
+ * it there: the bundle's folder `accelerator` has it, by Arm's core driver.
  */
 #ifndef GLOWMCU_ETHOS_U_H
 #define GLOWMCU_ETHOS_U_H

@@ -119,6 +119,6 @@ def test_the_walk_finds_the_frames_that_the_compiler_reports(
                    ("digits_run", "digits_infer", "digits_check"))  # fmt: skip
     names = [name for name in reported if found.has(name) and name not in naked]
     assert "digits_run" in names
-    assert len(names) >= 4  # much is inlined
+    assert len(names) >= 3  # much is inlined, or assembly
     for name in names:
         assert found.frame(name).own_bytes == int(reported[name]), name

@@ -108,7 +108,7 @@ static int32_t glowmcu_depthwise_back_sum(const glowmcu_input_gradient *p,
     return sum;
 }
 
-/* As glowmcu_conv_2d_back, `weights` [kernel_height][kernel_width][out_channels]. */
+/* The gradient of the input; `weights` [kernel_height][kernel_width][out_channels]. */
 GLOWMCU_CODE
 static void glowmcu_depthwise_back(const glowmcu_input_gradient *p, const int16_t *gradient,
     const int32_t *common, const int8_t *weights, int16_t *out, int32_t *out_common)

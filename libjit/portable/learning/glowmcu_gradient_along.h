@@ -8,8 +8,8 @@
 
 /*
  * Adds to acc[0..1] the products of neighbouring numbers with two neighbours each of `x`, to
- * acc[2..3] those of the numbers `next` elements behind them with the same two; the rest is as in
- * glowmcu_gradient_down.h.
+ * acc[2..3] those of the numbers `next` elements behind them with the same two. With DSP
+ * instructions two pixels go together.
  */
 GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_gradient_along(const glowmcu_gradient_run *run, int32_t next, int32_t acc[4])
