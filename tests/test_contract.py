@@ -169,6 +169,8 @@ def samples() -> dict[str, bytes]:
     found["CONV_2D, tiles"] = test_convolution.conv_model("CONV_2D", tiles)
     short = test_convolution.Case((1, 5, 9, 8), 8, (1, 1), out_scale=4.0, out_zero_point=-128)
     found["CONV_2D, short pixels"] = test_convolution.conv_model("CONV_2D", short)
+    taps = test_convolution.Case((1, 7, 6, 9), 9, (5, 5), padding="SAME", out_scale=2.0)
+    found["DEPTHWISE_CONV_2D, 5x5"] = test_convolution.conv_model("DEPTHWISE_CONV_2D", taps)
     for name, wide in test_wide_layers.ROW_SAMPLES.items():
         found[name] = test_wide_layers.layer_model(wide)
     for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):

@@ -72,27 +72,13 @@ static inline void glowmcu_depthwise_pairs_mve_pair(const glowmcu_depthwise_pair
 }
 #endif
 
-/*
- * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
- * input that nothing reads any more.
- * `scratch`: kernel_height rows of row_pixels pixels.
- */
+/* As glowmcu_depthwise_pair_mve_walk says. */
 GLOWMCU_CODE
 static void glowmcu_depthwise_pairs_mve_s8(const glowmcu_depthwise_pairs_mve *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row)
 {
-    const int8_t *rows[GLOWMCU_DEPTHWISE_PAIRS_ROWS];
-
-    for (int32_t oy = first_row; oy < end_row; ++oy) {
-        int8_t *row = out + (oy - first_row) * p->out_width * p->channels;
-        glowmcu_depthwise_pair_mve_rows(p, in, first_row, oy, scratch, rows);
-        for (int32_t ox = 0; ox < p->out_width; ox += 2) {
-            const int32_t left = (ox + 2 <= p->out_width) ? ox : ox - 1;
-            glowmcu_depthwise_pairs_mve_pair(p, rows, left * p->stride_x * p->channels,
-                row + left * p->channels);
-        }
-    }
+    glowmcu_depthwise_pair_mve_walk(
+        p, in, out, scratch, first_row, end_row, glowmcu_depthwise_pairs_mve_pair);
 }
 
 #endif /* GLOWMCU_DEPTHWISE_PAIRS_MVE_H */

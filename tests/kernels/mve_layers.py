@@ -207,7 +207,7 @@ def depthwise_strided_layers() -> Layers:
 def depthwise_taps_layers() -> Layers:
     """Windows of any width and step, pixels around pairs, channels around eight."""
     base = Case((1, 7, 9, 16), 16, (5, 5), padding="SAME", out_scale=1.0)
-    windows = [((1, 1), (1, 1)), ((1, 2), (1, 1)), ((3, 3), (2, 2)), ((5, 4), (1, 3))]
+    windows = [((1, 1), (1, 1)), ((1, 2), (1, 1)), ((3, 3), (2, 3)), ((5, 4), (1, 3))]
     windows += [((2, 7), (3, 2)), ((8, 5), (1, 1)), ((1, 9), (1, 4))]
     found = {
         f"{kernel}, {strides} apart": conv(DEPTHWISE, replace(base, kernel=kernel, strides=strides))
@@ -289,14 +289,18 @@ def random_layers(kind: str, count: int) -> Layers:
 
 
 def random_undilated(count: int) -> Layers:
-    """Depthwise ones whose taps lie side by side, at least two pixels wide."""
+    """Depthwise ones with four to seven taps side by side, at least two results wide."""
     generator = np.random.default_rng(6)
-    cases = [
-        replace(random_conv(generator, DEPTHWISE), dilations=(1, 1), strides=(1, 1))
-        for _ in range(count)
-    ]
-    wide = [
-        replace(case, shape=(1, *case.shape[1:2], case.shape[2] + 2, case.shape[3]))
-        for case in cases
-    ]
-    return {f"random {i}": conv(DEPTHWISE, case) for i, case in enumerate(wide)}
+    found = {}
+    for number in range(count):
+        case = random_conv(generator, DEPTHWISE)
+        _, height, width, depth = case.shape
+        wide = replace(
+            case,
+            shape=(1, height, width + 5, depth),
+            kernel=(case.kernel[0], case.kernel[1] + 3),
+            dilations=(1, 1),
+            strides=(1, 1),
+        )
+        found[f"random {number}"] = conv(DEPTHWISE, wide)
+    return found
