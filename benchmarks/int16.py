@@ -27,7 +27,7 @@ from glowmcu.verify.verification import seeded_inputs
 CORES = ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
 RECORD = Path(__file__).with_name("int16.json")
 PAGE = Path(__file__).with_name("int16.md")
-#: The core whose instructions are counted: its cycles are no prices yet.
+#: The core whose instructions are counted, as they were asked for.
 COUNTED = "cortex-m55"
 #: Layers whose sums are short: what begins and ends them counts as much as products.
 FEW_INPUTS = ("1x1, 16 to 32", "10x4 with stride 2, 1 to 64", "depthwise 3x3, 64")

@@ -3,9 +3,9 @@
     python -m benchmarks.portable_layers [--network NAME]
 
 Every int8 network here (MLPerf Tiny's, those in ../shared that TensorFlow Lite Micro runs, foreign
-ones) and a sample of random layers are compiled for a Cortex-M4, a Cortex-M0+ and a
-Cortex-M55. Cycles are the kernels' calibrated estimates, of a Cortex-M55 instructions. What takes
-at least a hundredth of its network's cycles is in the table, each with its reason.
+ones) and a sample of random layers are compiled for a Cortex-M4, a Cortex-M0+ and a Cortex-M55.
+Cycles are the kernels' calibrated estimates. What takes at least a hundredth of its network's
+cycles is in the table, each with its reason.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ Written by `python -m benchmarks.portable_layers` from `portable_layers.json`; d
 Networks with int8 weights, compiled at `--optimize balanced` for a Cortex-M4, M0+ and M55: layers
 with at least a hundredth of their network's cycles whose kernel is the same portable C for every
 core. Random layers stand twelve to a network: each takes a share. Cycles are the kernels'
-estimates, calibrated for most (of a Cortex-M55 instructions), a multiply-accumulate (MAC) or,
-without any, an element of the result.
+estimates, calibrated for most, a multiply-accumulate (MAC) or, without any, an element of the
+result.
 """
 
 
