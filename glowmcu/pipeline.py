@@ -153,17 +153,6 @@ def quantized_model(
     return quantize_as_requested(graph, request, _sha256(data))
 
 
-def bundle_reference(
-    data: bytes,
-    name: str,
-    asked: QuantizationRequest | None,
-    rounding: Rounding,
-    inputs: InputOptions,
-) -> Graph:
-    """What a bundle's numbers are defined by, with the border that it has."""
-    return application_graph(data, name, asked, rounding, inputs)[0]
-
-
 def application_graph(
     data: bytes,
     name: str,
@@ -173,27 +162,34 @@ def application_graph(
 ) -> tuple[Graph, tuple[str, ...]]:
     """The model as its application sees it, and what to tell of that, in sentences."""
     inputs = inputs or InputOptions()
-    graph = graph_as_asked(data, name, asked, rounding, inputs)
+    graph = _graph_as_asked(data, name, asked, rounding, inputs)
     graph, notes = as_application_sees(graph, inputs, name)
     told = (*notes, *state_notes(graph, inputs))
     return with_training(graph, inputs.training, name), told
 
 
-def graph_as_asked(
+def graph_with_border(
     data: bytes,
     name: str,
     asked: QuantizationRequest | None,
     rounding: Rounding,
     inputs: InputOptions,
 ) -> Graph:
-    """The model as imported, or in int8 if that is asked for, with the border that
-    `inputs.io` says. Raises GM3xx.
-    """
+    """The model with the types of inputs and outputs that `inputs.io` says. Raises GM3xx."""
+    return with_border(_graph_as_asked(data, name, asked, rounding, inputs), inputs, name)
+
+
+def _graph_as_asked(
+    data: bytes,
+    name: str,
+    asked: QuantizationRequest | None,
+    rounding: Rounding,
+    inputs: InputOptions,
+) -> Graph:
+    """The model as imported, or in int8 if that is asked for. Raises GM3xx."""
     if asked is None:
-        graph = reference_graph(data, name, rounding, inputs)
-    else:
-        graph = quantized_model(data, name, asked, rounding, inputs).quantized.graph
-    return with_border(graph, inputs, name)
+        return reference_graph(data, name, rounding, inputs)
+    return quantized_model(data, name, asked, rounding, inputs).quantized.graph
 
 
 def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:

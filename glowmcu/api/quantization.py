@@ -21,7 +21,7 @@ from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.kernels.kernel import Target
 from glowmcu.option_words import ExportWord, RoundingWord, SearchWord
-from glowmcu.pipeline import graph_as_asked, model_notes
+from glowmcu.pipeline import graph_with_border, model_notes
 from glowmcu.quality import Demands, QualityEntry, unmeasured
 from glowmcu.quant.choices import Quantization
 from glowmcu.quant.images import read_preprocessing
@@ -182,7 +182,8 @@ def export(
         request = judged(given.data, given.name, request, demands, where, mode, inputs)
     elif demands.are_made:
         raise unmeasured(given.name)
-    graph = graph_as_asked(given.data, given.name, request, mode, replace(inputs, io=border))
+    bordered = replace(inputs, io=border)
+    graph = graph_with_border(given.data, given.name, request, mode, bordered)
     data = export_graph(graph, format)
     try:
         write_file(target, data)
@@ -192,8 +193,7 @@ def export(
         ) from cause
     quality = () if request is None else request.quality
     # What is computed in float has last bits that differ from runtime to runtime.
-    is_run = request is not None and format == "tflite"
-    runtime = runtime_of(mode).title if is_run else ""
+    runtime = runtime_of(mode).title if request is not None and format == "tflite" else ""
     return ExportedModel(target, len(data), quality, runtime)
 
 

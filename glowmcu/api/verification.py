@@ -23,7 +23,7 @@ from glowmcu.manifest import Manifest
 from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.open_size.graphs import references
 from glowmcu.option_words import Where
-from glowmcu.pipeline import bundle_reference
+from glowmcu.pipeline import application_graph
 from glowmcu.quant.choices import options_of_text
 from glowmcu.quant.profile import Profile
 from glowmcu.quant.profile_file import read_profile
@@ -274,7 +274,7 @@ def _references(
     rounding = Rounding(manifest.options["rounding"])
 
     def imported(given: InputOptions, asked: QuantizationRequest | None) -> Graph:
-        return bundle_reference(data, model, asked, rounding, given)
+        return application_graph(data, model, asked, rounding, given)[0]
 
     def options(at: Manifest) -> InputOptions:
         asked = () if at.training is None else at.training.tensors

@@ -22,7 +22,7 @@ from glowmcu.lowering.passes import lower
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.registry import load_operations
 from glowmcu.ops.transcendental import Tanh
-from glowmcu.pipeline import application_graph, bundle_reference
+from glowmcu.pipeline import application_graph
 from glowmcu.training import Loss, Training, training_of, training_of_bundle
 from tests.support.onnx_models import DEFAULT_OPSET, finished
 
@@ -209,7 +209,7 @@ def test_options_of_a_bundle_make_the_same_graph() -> None:
     assert training_of_bundle({}) is None
     data = DIGITS.read_bytes()
     given = InputOptions(training=training)
-    graph = bundle_reference(data, DIGITS.name, None, Rounding.DOUBLE, given)
+    graph, _ = application_graph(data, DIGITS.name, None, Rounding.DOUBLE, given)
     assert len(graph.rates) == 2
 
 
