@@ -1,14 +1,25 @@
-"""What importers of operators refuse of records: one operand, result or type that is not theirs."""
+"""What importers of operators make of records in which one part is not as it should be."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from glowmcu.frontend.tflite.activation import import_relu6
 from glowmcu.frontend.tflite.gather import expect_inside
-from glowmcu.frontend.tflite.update_slice import import_update_slice
 from tests.frontend.test_tflite_import import importing, operator, refused, tensor
+from tests.frontend.tflite_cases import CASES
+from tests.frontend.tflite_damage import report
+
+
+@pytest.mark.parametrize("family", CASES)
+def test_each_damage_of_an_operator_has_its_verdict(
+    family: str, golden: Callable[[str, str], None]
+) -> None:
+    """Refused in its words, or the nodes that it means."""
+    golden(f"operators/tflite/{family}.txt", "\n".join(map(report, CASES[family])))
 
 
 @pytest.mark.parametrize("point", [0, -3])
@@ -24,28 +35,6 @@ def test_a_clamp_of_bytes_without_a_scale_is_refused(point: int) -> None:
     state.graph_input(0)
     import_relu6(state, op)
     assert state.builder.nodes[-1].op.name == "clip"
-
-
-@pytest.mark.parametrize(
-    ("inputs", "outputs", "fits"),
-    [((0, 1, 2), (3,), True), ((0, 1), (3,), False), ((0, 1, 2, 0), (3,), False),
-     ((0, 1, 2), (3, 4), False)],
-)  # fmt: skip
-def test_an_update_has_three_operands_and_one_result(
-    inputs: tuple[int, ...], outputs: tuple[int, ...], fits: bool
-) -> None:
-    state = importing(
-        tensor("x", 4), tensor("part", 2), tensor("at", 1, kind="INT32"), tensor("y", 4),
-        tensor("z", 4), inputs=(0, 1, 2),
-    )  # fmt: skip
-    for index in range(3):
-        state.graph_input(index)
-    op = operator(inputs, outputs, "DYNAMIC_UPDATE_SLICE")
-    if fits:
-        import_update_slice(state, op)
-        return
-    said = f"{len(inputs)} operands and {len(outputs)} results; expected 3 and 1"
-    assert refused(import_update_slice, state, op).endswith(said)
 
 
 def test_indices_of_no_axis_are_within_everything() -> None:

@@ -15,12 +15,13 @@ from glowmcu.input_options import InputOptions
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.activation import Relu
+from glowmcu.ops.comparison import Equal
 from glowmcu.ops.elementwise import Add
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.ops.resize import ResizeBilinear
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.transpose import Transpose
-from tests.frontend.test_tflite_import import importing, operator, tensor
+from tests.frontend.test_tflite_import import importing, operator, refused, tensor
 
 F32, I8, UI8 = ElementType.F32, ElementType.I8, ElementType.UI8
 
@@ -85,14 +86,24 @@ def test_bytes_are_moved_as_they_are() -> None:
     assert (node.inputs, node.output) == ((x,), y)
 
 
-def test_one_operator_may_know_uint8_and_have_int8_results() -> None:
+def test_what_an_operator_on_uint8_finds_out_is_no_byte() -> None:
+    state = importing(
+        tensor("x", 2, kind="UINT8", scale=0.5, point=128), tensor("y", 2, kind="BOOL")
+    )
+    x = state.graph_input(0)
+    (y,) = state.emit(operator(), Equal(), [x, x])
+    assert (y.name, y.type.element) == ("y/int8", ElementType.BOOL)
+    assert state.tensor_value(1) is y
+
+
+def test_an_operator_on_uint8_has_no_int8_beside_it() -> None:
+    """Its clamp would be in the stored units of one of both."""
     state = importing(
         tensor("x", 2, kind="UINT8", scale=0.5, point=128), tensor("y", 2, kind="INT8", scale=0.5)
     )
     x = state.graph_input(0)
-    (y,) = state.emit(operator(), Relu((0.0, 6.0)), [x])
-    assert (y.name, y.type.element) == ("y/int8", I8)
-    assert state.tensor_value(1) is y
+    said = refused(state.emit, operator(), Relu((0.0, 6.0)), [x])
+    assert said == "GM105 relu: int8[2] scale 0.5 zp 0 beside uint8; expected uint8 throughout"
 
 
 @pytest.mark.parametrize(

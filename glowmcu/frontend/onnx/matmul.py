@@ -67,7 +67,8 @@ def _bind_sum(state: Import, op: NodeRecord, product: Value, is_complete: bool) 
         c = state.add_constant(data.astype(np.float32), op.inputs[2])
     else:
         c = _scaled(state, op, c, beta)
-    state.emit(op, Add(), [product, c])
+    if state.emit(op, Add(), [product, c])[0].type.shape != product.type.shape:
+        raise Unsupported("GM106", f"Gemm: C is {c.type} for a product of {product.type}")
 
 
 def _scaled(state: Import, op: NodeRecord, value: Value, factor: float) -> Value:

@@ -99,7 +99,9 @@ def import_unsqueeze(state: Import, op: NodeRecord) -> None:
     x = state.value(op, 0)
     given = axes_operand(state, op, 1) or ()
     rank = x.type.rank + len(given)
-    new = set(normalized_axes(op, given, rank))
+    new = normalized_axes(op, given, rank)
+    if len(new) < len(given):
+        raise Unsupported("GM106", f"Unsqueeze: axes {given} name a place of the result twice")
     sizes = iter(x.type.shape)
     state.emit(op, Reshape(tuple(1 if a in new else next(sizes) for a in range(rank))), [x])
 

@@ -15,16 +15,16 @@ def positive_axis(axis: int, rank: int, op: OperatorRecord) -> int:
 
 def axis_operand(state: Import, op: OperatorRecord, position: int, rank: int) -> int:
     """A constant operand that holds one axis."""
-    data = state.constant(op, position, "its axis").reshape(-1)
-    if data.size != 1:
-        raise Unsupported("GM106", f"{op.name.lower()}: expected one axis, got {data.size}")
-    return positive_axis(int(data[0]), rank, op)
+    axes = integer_list(state, op, position, "its axis")
+    if len(axes) != 1:
+        raise Unsupported("GM106", f"{op.name.lower()}: expected one axis, got {len(axes)}")
+    return positive_axis(axes[0], rank, op)
 
 
 def axes_operand(state: Import, op: OperatorRecord, position: int, rank: int) -> tuple[int, ...]:
     """A constant operand that holds a list of axes; sorted, each once."""
-    data = state.constant(op, position, "its axes").reshape(-1)
-    return tuple(sorted({positive_axis(int(axis), rank, op) for axis in data}))
+    axes = integer_list(state, op, position, "its axes")
+    return tuple(sorted({positive_axis(axis, rank, op) for axis in axes}))
 
 
 def integer_list(state: Import, op: OperatorRecord, position: int, what: str) -> tuple[int, ...]:

@@ -12,8 +12,9 @@ import numpy as np
 
 from glowmcu.frontend.run_end import end_unless, first_value
 from glowmcu.frontend.tflite.container import OperatorRecord
-from glowmcu.frontend.tflite.custom_options import operands, whole_options
+from glowmcu.frontend.tflite.custom_options import whole_options
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.frontend.tflite.operands import operands
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, TensorType

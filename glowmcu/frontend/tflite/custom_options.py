@@ -51,14 +51,3 @@ def new_state(state: Import, op: OperatorRecord, what: str, type_: TensorType, f
     state.builder.afford(type_.shape, type_.element.size_bytes, "a state")
     initial = np.full(type_.shape, fill, type_.element.numpy)
     return state.builder.add_state(name, type_, initial)
-
-
-def operands(state: Import, op: OperatorRecord, count: int, results: int = 1) -> list[Value]:
-    """All operands of an operator that has `count` of them and `results` results. Raises GM106."""
-    if (len(op.inputs), len(op.outputs)) != (count, results):
-        raise Unsupported(
-            "GM106",
-            f"{op.name} has {len(op.inputs)} operands and {len(op.outputs)} results; "
-            f"expected {count} and {results}",
-        )
-    return [state.value(op, position) for position in range(count)]

@@ -7,6 +7,7 @@ import numpy as np
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.flexbuffer import Number, read_numbers
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.frontend.tflite.operands import operands
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.detection import DetectionPostprocess, FastDetection, RegularDetection
@@ -22,19 +23,12 @@ _INT32_END = 2**31
 @importer("CUSTOM TFLite_Detection_PostProcess")
 def import_detection(state: Import, op: OperatorRecord) -> None:
     """Fast or regular suppression, as `use_regular_nms` says; quantized operands become float32."""
-    if (len(op.inputs), len(op.outputs)) != (_OPERANDS, _RESULTS):
-        raise Unsupported(
-            "GM106",
-            f"TFLite_Detection_PostProcess has {len(op.inputs)} operands and {len(op.outputs)} "
-            f"results; expected {_OPERANDS} and {_RESULTS}",
-        )
-    operands = [_real(state, op, position) for position in range(_OPERANDS)]
-    boxes = operands[0].type.shape[1] if operands[0].type.rank > 1 else 0
-    state.emit(op, _operation(state, op, boxes), operands)
+    values = [_real(state, op, value) for value in operands(state, op, _OPERANDS, _RESULTS)]
+    boxes = values[0].type.shape[1] if values[0].type.rank > 1 else 0
+    state.emit(op, _operation(state, op, boxes), values)
 
 
-def _real(state: Import, op: OperatorRecord, position: int) -> Value:
-    value = state.value(op, position)
+def _real(state: Import, op: OperatorRecord, value: Value) -> Value:
     if value.type.quantization is None or value.type.element.is_float:
         return value
     real = TensorType(value.type.shape, ElementType.F32)

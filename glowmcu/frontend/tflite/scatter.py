@@ -35,6 +35,8 @@ def import_one_hot(state: Import, op: OperatorRecord) -> None:
     """The depth must be constant; an index outside gives no hot element."""
     indices, on, off = (state.value(op, position) for position in (0, 2, 3))
     depths = integer_list(state, op, 1, "its depth")
+    if indices.type.element not in (ElementType.I32, ElementType.I64):
+        raise Unsupported("GM106", f"one_hot: expected int32 or int64, got {indices.type}")
     if len(depths) != 1 or depths[0] < 1 or max(on.type.element_count, off.type.element_count) > 1:
         raise Unsupported("GM106", f"one_hot: depth {list(depths)}, values {on.type}, {off.type}")
     shape = indices.type.shape

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType, ModuleType
 
 
+@cache
 def schema_module(name: str) -> ModuleType:
     """Of the table or enum `name`."""
     return importlib.import_module(f"tflite.{name}")
 
 
-def schema_enum(name: str) -> dict[str, int]:
+@cache
+def schema_enum(name: str) -> Mapping[str, int]:
     """Name -> number of a schema enum such as `TensorType`, in the schema's order."""
     members = vars(getattr(schema_module(name), name))
     # Python 3.13 adds numbers of its own to a class.
-    return {
-        key: value
-        for key, value in members.items()
-        if isinstance(value, int) and not key.startswith("_")
-    }
+    return MappingProxyType(
+        {
+            key: value
+            for key, value in members.items()
+            if isinstance(value, int) and not key.startswith("_")
+        }
+    )
 
 
 def schema_names(name: str) -> dict[int, str]:

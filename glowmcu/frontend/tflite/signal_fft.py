@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from glowmcu.frontend.tflite.container import OperatorRecord
-from glowmcu.frontend.tflite.custom_options import expect_stated_type, operands, whole_options
+from glowmcu.frontend.tflite.custom_options import expect_stated_type, whole_options
 from glowmcu.frontend.tflite.importer import Import, importer
+from glowmcu.frontend.tflite.operands import operands
 from glowmcu.ops.signal_fft import Irfft, Rfft
 
 _TRANSFORMS = {"CUSTOM SignalRfft": Rfft, "CUSTOM SignalIrfft": Irfft}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from glowmcu.frontend.tflite.container import OperatorRecord
-from glowmcu.frontend.tflite.custom_options import new_state, operands, whole_options
+from glowmcu.frontend.tflite.custom_options import new_state, whole_options
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.frontend.tflite.operands import operands
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, element_type_of
 from glowmcu.ops.signal_filter_bank import (

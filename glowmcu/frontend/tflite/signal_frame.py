@@ -6,10 +6,10 @@ from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.custom_options import (
     expect_stated_type,
     new_state,
-    operands,
     whole_options,
 )
 from glowmcu.frontend.tflite.importer import Import, importer
+from glowmcu.frontend.tflite.operands import operands
 from glowmcu.ir.types import TensorType
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.signal_frame import Energy, FftAutoScale, OverlapAdd, Window

@@ -10,8 +10,9 @@ import numpy as np
 
 from glowmcu.frontend.graph_builder import expect_few
 from glowmcu.frontend.tflite.container import OperatorRecord
-from glowmcu.frontend.tflite.custom_options import new_state, operands, whole_options
+from glowmcu.frontend.tflite.custom_options import new_state, whole_options
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.frontend.tflite.operands import operands
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, TensorType

@@ -6,10 +6,11 @@ uint8 is the one on int8 between two subtractions of 128, which meet their like 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.custom_c import CustomC
@@ -28,9 +29,21 @@ def _is_quantized_byte(type_: TensorType) -> bool:
     return type_.element is ElementType.UI8 and type_.quantization is not None
 
 
-def knows_int8_alone(operation: Operation, types: Iterable[TensorType]) -> bool:
-    """Whether the operator meets quantized uint8, and has none of its own."""
-    return not isinstance(operation, _OWN) and any(map(_is_quantized_byte, types))
+def knows_int8_alone(operation: Operation, types: Sequence[TensorType]) -> bool:
+    """Whether the operator meets quantized uint8, and has none of its own.
+
+    Raises Unsupported GM105 for one that meets int8 too: no interpreter has such an operator, and
+    its attributes in stored units would be those of one of both.
+    """
+    if isinstance(operation, _OWN) or not any(map(_is_quantized_byte, types)):
+        return False
+    for type_ in types:
+        if type_.element is ElementType.I8:
+            raise Unsupported(
+                "GM105", f"{operation.name}: {type_} beside uint8; expected uint8 throughout",
+                "re-export the model: the converter gives an operator one type",
+            )  # fmt: skip
+    return True
 
 
 def as_int8(type_: TensorType) -> TensorType:

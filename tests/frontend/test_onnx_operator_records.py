@@ -1,0 +1,19 @@
+"""What importers of operators make of nodes in which one part is not as it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.frontend.onnx_cases import CASES
+from tests.frontend.onnx_damage import report
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("family", CASES)
+def test_each_damage_of_an_operator_has_its_verdict(
+    family: str, golden: Callable[[str, str], None]
+) -> None:
+    """Refused in its words, or the nodes that it means."""
+    golden(f"operators/onnx/{family}.txt", "\n".join(map(report, CASES[family])))
