@@ -48,6 +48,8 @@ def same_padding(size: int, kernel: int, stride: int, dilation: int) -> Pair:
 
 def window_output_size(size: int, pad: int, kernel: int, stride: int, dilation: int) -> int:
     """Windows that fit into `size + pad` positions; OperationError when none does."""
+    if kernel < 1:
+        raise OperationError(f"a window of {kernel} positions")
     out = (size + pad - window_extent(kernel, dilation)) // stride + 1
     if out < 1:
         raise OperationError(f"a window of {kernel} (dilation {dilation}) exceeds {size} + {pad}")

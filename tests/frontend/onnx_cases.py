@@ -103,6 +103,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "convolution": (
         _op("Conv", x(*_IMAGE), w(3, 4, 2, 3), c([1, 2, 3], _F), **_CONV),
         _op("Conv", x(1, 4, 7), w(6, 2, 3), group=2, auto_pad="SAME_UPPER"),
+        _op("Conv", x(1, 1, 7), w(2, 1, 3)), _op("Conv", x(1, 1, 2, 3, 4), w(2, 1, 2, 1, 1)),
         _op("Conv", x(1, 4, 7), w(8, 1, 3), x(8), group=4, auto_pad="SAME_LOWER", strides=[2]),
         _op("Conv", x(1, 2, 3, 4, 5), w(3, 2, 2, 2, 3), strides=[2, 1, 2],
             pads=[1, 0, 1, 0, 1, 0]),

@@ -263,5 +263,6 @@ def _of_list(value: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     yield "of one", 1
     for place, number in enumerate(value[:3]):
         if isinstance(number, int | float):
-            for other in _other_numbers(number):
+            limits = [2**15 - 1, 2**15] if place == 0 and isinstance(number, int) else []
+            for other in [*_other_numbers(number), *limits]:
                 yield f"[{place}]={_number(other)}", [*value[:place], other, *value[place + 1 :]]

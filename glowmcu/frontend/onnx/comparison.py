@@ -66,7 +66,7 @@ def import_is_nan(state: Import, op: NodeRecord) -> None:
 def import_is_inf(state: Import, op: NodeRecord) -> None:
     """Infinities of the signs that are asked for."""
     x = state.value(op, 0)
-    positive, negative = op.integer("detect_positive", 1), op.integer("detect_negative", 1)
+    positive, negative = op.flag("detect_positive", True), op.flag("detect_negative", True)
     if positive and negative:
         x = state.add(op, Abs(), [x])
     # Nothing equals what is not a number.

@@ -52,6 +52,10 @@ class NodeRecord:
         """An int attribute."""
         return int(self._get(name, default, int))
 
+    def flag(self, name: str, default: bool = False) -> bool:
+        """An int attribute that is 0 or not."""
+        return self.integer(name, int(default)) != 0
+
     def number(self, name: str, default: float) -> float:
         """A float attribute (float32 in the file)."""
         return float(self._get(name, default, (int, float)))

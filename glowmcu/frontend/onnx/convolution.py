@@ -65,7 +65,7 @@ def import_conv(state: Import, op: NodeRecord) -> None:
     strides, dilations = (spatial_attribute(op, n, axes) for n in ("strides", "dilations"))
     before, after = explicit_pads(op, x.type.shape[2:], kernel, strides, dilations)
     group, depth_in = op.integer("group", 1), weights.type.shape[1]
-    if group < 1 or depth_in * group != x.type.shape[1]:
+    if depth_in * group != x.type.shape[1]:
         raise Unsupported("GM106", f"Conv: {group} groups of {depth_in} on {x.type}")
     if axes == 3:
         padding = tuple(zip(before, after, strict=True))

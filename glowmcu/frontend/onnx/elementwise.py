@@ -84,7 +84,7 @@ def import_many(state: Import, op: NodeRecord) -> None:
 @importer("Mod")
 def import_mod(state: Import, op: NodeRecord) -> None:
     """`fmod` keeps the dividend's sign, otherwise the divisor's."""
-    state.emit(op, TruncMod() if op.integer("fmod", 0) else FloorMod(), list(pair(state, op)))
+    state.emit(op, TruncMod() if op.flag("fmod") else FloorMod(), list(pair(state, op)))
 
 
 _POWERS: dict[float, type[Operation]] = {2.0: Square, 0.5: Sqrt, -1.0: Reciprocal, -0.5: Rsqrt}

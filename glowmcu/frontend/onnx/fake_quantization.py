@@ -139,8 +139,8 @@ def _limits(op: NodeRecord, bits: float) -> tuple[float, float]:
     """Least and greatest stored number."""
     if bits != round(bits) or not 1 <= bits <= _MOST_BITS:
         raise Unsupported("GM105", f"{op.kind}: {bits:g} bits; expected 1 to {_MOST_BITS}")
-    narrow = int(op.integer("narrow", 0) != 0)
-    if op.integer("signed", 1):
+    narrow = int(op.flag("narrow"))
+    if op.flag("signed", True):
         half = 2.0 ** (bits - 1)
         return -half + narrow, half - 1
     return 0.0, 2.0**bits - 1 - narrow

@@ -69,7 +69,7 @@ def import_one_hot_encoder(state: Import, op: NodeRecord) -> None:
             "GM105", "OneHotEncoder: its categories are strings, which are no tensor",
             "encode them as numbers in the application",
         )  # fmt: skip
-    if not op.integer("zeros", 1):
+    if not op.flag("zeros", True):
         raise Unsupported("GM105", "OneHotEncoder: `zeros` off, an error for other categories")
     x = state.value(op, 0)
     if x.type.element is not ElementType.I64:

@@ -79,7 +79,8 @@ def import_gather_nd(state: Import, op: NodeRecord) -> None:
     x, given = state.value(op, 0), state.value(op, 1)
     batch = op.integer("batch_dims", 0)
     depth = given.type.shape[-1] if given.type.rank else 0
-    if not 0 <= batch < max(given.type.rank, 1) or not 1 <= depth <= x.type.rank - batch:
+    is_fit = 0 <= batch < max(given.type.rank, 1) and 1 <= depth <= x.type.rank - batch
+    if not is_fit or given.type.shape[:batch] != x.type.shape[:batch]:
         raise Unsupported("GM106", f"GatherND: {given.type} of {x.type}, {batch} batch axes")
     indices = positions(state, op, 1, x.type.shape[batch : batch + depth])
     if batch:
@@ -99,6 +100,8 @@ def import_reverse_sequence(state: Import, op: NodeRecord) -> None:
     time = positive_axis(op, op.integer("time_axis", 0), x.type.rank)
     if batch == time or lengths.size != x.type.shape[batch]:
         raise Unsupported("GM106", f"ReverseSequence: {lengths.size} lengths for {x.type}")
+    if ((lengths < 0) | (lengths > x.type.shape[time])).any():
+        raise Unsupported("GM106", f"ReverseSequence: lengths {lengths.tolist()[:8]} of {x.type}")
     state.builder.afford((lengths.size, x.type.shape[time]), 16, "a constant")
     steps = np.arange(x.type.shape[time], dtype=np.int32)
     ends = lengths.astype(np.int32)[:, None]

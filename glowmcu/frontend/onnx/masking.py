@@ -70,6 +70,6 @@ def import_trilu(state: Import, op: NodeRecord) -> None:
         raise Unsupported("GM106", f"Trilu: expected matrices, got {x.type}")
     state.builder.afford(x.type.shape[-2:], 2, "a constant")
     matrix = np.ones(x.type.shape[-2:], np.bool_)
-    kept = np.triu(matrix, k) if op.integer("upper", 1) else np.tril(matrix, k)
+    kept = np.triu(matrix, k) if op.flag("upper", True) else np.tril(matrix, k)
     zero = state.add_constant(np.zeros((), x.type.element.numpy), "zero")
     state.emit(op, Select(), [state.add_constant(kept, "kept"), x, zero], x.type.element)

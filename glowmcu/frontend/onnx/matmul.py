@@ -24,10 +24,10 @@ def import_gemm(state: Import, op: NodeRecord) -> None:
     if not state.known(op, 1):
         _import_computed(state, op, a, b)
         return
-    if op.integer("transA", 0):
+    if op.flag("transA"):
         a = state.add(op, Transpose((1, 0)), [a])
     matrix = state.builder.known[b]
-    weights = matrix if op.integer("transB", 0) else matrix.T
+    weights = matrix if op.flag("transB") else matrix.T
     scaled = (weights * np.float32(op.number("alpha", 1.0))).astype(np.float32)
     row = _constant_row(state, op, scaled.shape[0])
     bias = np.zeros(scaled.shape[0], np.float32) if row is None else row
@@ -50,7 +50,7 @@ def _constant_row(state: Import, op: NodeRecord, width: int) -> Array | None:
 
 
 def _import_computed(state: Import, op: NodeRecord, a: Value, b: Value) -> None:
-    product = BatchMatMul(bool(op.integer("transA", 0)), bool(op.integer("transB", 0)))
+    product = BatchMatMul(op.flag("transA"), op.flag("transB"))
     result = _scaled(state, op, state.add(op, product, [a, b]), op.number("alpha", 1.0))
     _bind_sum(state, op, result, is_complete=not state.has(op, 2))
 

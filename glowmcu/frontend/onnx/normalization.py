@@ -104,7 +104,7 @@ def import_lrn(state: Import, op: NodeRecord) -> None:
 @importer("BatchNormalization")
 def import_batch_normalization(state: Import, op: NodeRecord) -> None:
     """(x - mean) * scale / sqrt(variance + epsilon) + bias: one factor and one addend a channel."""
-    if op.integer("training_mode", 0) or (state.opset < 7 and not op.integer("is_test", 0)):
+    if op.flag("training_mode") or (state.opset < 7 and not op.flag("is_test")):
         raise Unsupported(
             "GM105", "BatchNormalization in training mode",
             "export the model for inference: model.eval()",
@@ -149,10 +149,7 @@ def import_instance_normalization(state: Import, op: NodeRecord) -> None:
 def import_group_normalization(state: Import, op: NodeRecord) -> None:
     """Groups of channels; before opset 21 one scale and bias a group."""
     x = state.value(op, 0)
-    groups = op.integer("num_groups", 1)
-    if groups < 1 or x.type.shape[1] % groups:
-        raise Unsupported("GM106", f"GroupNormalization: {groups} groups of {x.type}")
-    state.bind(op, [_by_groups(state, op, x, groups)])
+    state.bind(op, [_by_groups(state, op, x, op.integer("num_groups", 1))])
 
 
 def _by_groups(state: Import, op: NodeRecord, x: Value, groups: int) -> Value:
@@ -166,6 +163,8 @@ def _by_groups(state: Import, op: NodeRecord, x: Value, groups: int) -> Value:
     rows = state.add(op, operation, [rows])
     scale, bias = state.value(op, 1), state.value(op, 2)
     count = scale.type.element_count
+    if count not in (groups, channels):
+        raise Unsupported("GM106", f"{op.kind}: a scale of {scale.type} for {x.type}")
     inner = (batch, count, x.type.element_count // max(batch * count, 1))
     rows = _reshaped(state, op, rows, inner)
     factors = [_reshaped(state, op, value, (count, 1)) for value in (scale, bias)]

@@ -59,9 +59,9 @@ def import_pool(state: Import, op: NodeRecord) -> None:
     strides, dilations = (spatial_attribute(op, n, len(sizes)) for n in ("strides", "dilations"))
     before, after = explicit_pads(op, sizes, kernel, strides, dilations)
     window = Window(kernel, strides, dilations, before, after)
-    if op.integer("ceil_mode", 0):
+    if op.flag("ceil_mode"):
         window = rounded_up(window, sizes)
-    if op.kind == "AveragePool" and op.integer("count_include_pad", 0) and any(before + after):
+    if op.kind == "AveragePool" and op.flag("count_include_pad") and any(before + after):
         paddings = ((0, 0), (0, 0), *zip(before, after, strict=True))
         x = state.add(op, Pad(paddings), [x])
         extra = tuple(new - old for new, old in zip(window.after, after, strict=True))
@@ -153,7 +153,7 @@ def _import_with_indices(state: Import, op: NodeRecord, x: Value, window: Window
     padding = image_padding(window.before, window.after)
     indices = MaxPoolIndices2D(
         kernel, strides, padding, dilations=dilations,
-        by_column=bool(op.integer("storage_order", 0)),
+        by_column=op.flag("storage_order"),
     )  # fmt: skip
     image = as_image(state, op, x)
     found = state.add(op, indices, [image], ElementType.I64)

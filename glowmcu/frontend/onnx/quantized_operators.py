@@ -97,7 +97,7 @@ def import_qlinear_matmul(state: Import, op: NodeRecord) -> None:
 @importer("QGemm", domain=_MICROSOFT)
 def import_qgemm(state: Import, op: NodeRecord) -> None:
     """As Gemm; weights per tensor or per output channel."""
-    axis = 0 if op.integer("transB", 0) else 1
+    axis = 0 if op.flag("transB") else 1
     operands = (_real(state, op, 0), _real(state, op, 3, axis), _real_bias(state, op, 6, 1, 4))
     real = _run(state, op, "Gemm", operands, f"{op.outputs[0]}/real", op.attributes)
     _bind_quantized(state, op, real, 7)
@@ -118,7 +118,7 @@ def import_qlinear_arithmetic(state: Import, op: NodeRecord) -> None:
 )  # fmt: skip
 def import_qlinear_function(state: Import, op: NodeRecord) -> None:
     """One tensor; `channels_last` is onnxruntime's own layout and not for exchange."""
-    if op.integer("channels_last", 0):
+    if op.flag("channels_last"):
         raise Unsupported("GM105", f"{op.kind} with channels_last is not supported")
     known = {"channels_last", "opset"}
     attributes = {name: value for name, value in op.attributes.items() if name not in known}

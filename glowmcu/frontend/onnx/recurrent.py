@@ -41,7 +41,7 @@ def _sizes(state: Import, op: NodeRecord, cell: type[Cell]) -> RecurrentSizes:
         raise Unsupported("GM105", f"{op.kind}: direction {direction!r} is unknown")
     if x.type.rank != 3 or w.type.rank != 3 or r.type.rank != 3:
         raise Unsupported("GM106", f"{op.kind}: x is {x.type}, W is {w.type}, R is {r.type}")
-    batch_first = bool(op.integer("layout", 0))
+    batch_first = op.flag("layout")
     steps, batch, depth = x.type.shape
     if batch_first:
         steps, batch = batch, steps

@@ -189,7 +189,7 @@ class LstmCell(Cell):
     ) -> None:
         super().__init__(emitter, weights, activations)
         self.bias = emitter.sum(self.input_bias, self.state_bias)
-        self.input_forget = bool(emitter.op.integer("input_forget", 0))
+        self.input_forget = emitter.op.flag("input_forget")
         self.peepholes = (
             None
             if weights.p is None
@@ -247,7 +247,7 @@ class GruCell(Cell):
         self, emitter: Emitter, weights: Weights, activations: tuple[CellFunction, ...]
     ) -> None:
         super().__init__(emitter, weights, activations)
-        self.linear_before_reset = bool(emitter.op.integer("linear_before_reset", 0))
+        self.linear_before_reset = emitter.op.flag("linear_before_reset")
         size = self.hidden
         if not self.linear_before_reset:
             self.bias = emitter.sum(self.input_bias, self.state_bias)

@@ -23,7 +23,7 @@ def emit_loop(
     """The operator's results, bound."""
     state, op = emitter.state, emitter.op
     rows = sizes.directions * CELLS[op.kind].gates * sizes.hidden
-    resets_after = op.kind == "GRU" and bool(op.integer("linear_before_reset", 0))
+    resets_after = op.kind == "GRU" and op.flag("linear_before_reset")
     operands = [
         state.value(op, 0),
         _reshaped(emitter, state.value(op, 1), (rows, sizes.depth)),
@@ -44,7 +44,7 @@ def emit_loop(
         sizes.batch_first,
         max(op.number("clip", 0.0), 0.0),
         resets_after,
-        op.kind == "LSTM" and bool(op.integer("input_forget", 0)),
+        op.kind == "LSTM" and op.flag("input_forget"),
         bool(initial),
         has_peepholes,
         lengths is not None,

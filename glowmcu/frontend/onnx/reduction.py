@@ -43,12 +43,12 @@ def _axes(state: Import, op: NodeRecord, x: Value) -> tuple[int, ...]:
     """All axes if none are given, unless `noop_with_empty_axes`."""
     axes = integers(state, op, 1, "axes", "its axes")
     if not axes:
-        return () if op.integer("noop_with_empty_axes", 0) else tuple(range(x.type.rank))
+        return () if op.flag("noop_with_empty_axes") else tuple(range(x.type.rank))
     return tuple(sorted({positive_axis(op, axis, x.type.rank) for axis in axes}))
 
 
 def _keep_dims(op: NodeRecord) -> bool:
-    return bool(op.integer("keepdims", 1))
+    return op.flag("keepdims", True)
 
 
 @importer(*_OPERATIONS)

@@ -165,8 +165,8 @@ def _bind_interpolated(
     crops = coordinates == "tf_crop_and_resize"
     how = Interpolation(
         cubic_a=op.number("cubic_coeff_a", -0.75) if cubic else None,
-        antialias=bool(op.integer("antialias", 0)),
-        exclude_outside=bool(op.integer("exclude_outside", 0)),
+        antialias=op.flag("antialias"),
+        exclude_outside=op.flag("exclude_outside"),
         extrapolation=op.number("extrapolation_value", 0.0) if crops else None,
     )
     bilinear = None if cubic or how.antialias or how.exclude_outside else (

@@ -16,8 +16,8 @@ def import_arg_extreme(state: Import, op: NodeRecord) -> None:
     x = state.value(op, 0)
     axis = positive_axis(op, op.integer("axis", 0), x.type.rank)
     kind = ArgMax if op.kind == "ArgMax" else ArgMin
-    operation = kind(axis, bool(op.integer("select_last_index", 0)))
-    if not op.integer("keepdims", 1):
+    operation = kind(axis, op.flag("select_last_index"))
+    if not op.flag("keepdims", True):
         state.emit(op, operation, [x], ElementType.I64)
         return
     found = state.add(op, operation, [x], ElementType.I64)
@@ -30,7 +30,7 @@ def import_cumsum(state: Import, op: NodeRecord) -> None:
     """The axis must be known at compile time."""
     x = state.value(op, 0)
     axis = positive_axis(op, required_integers(state, op, 1, "", "its axis")[0], x.type.rank)
-    exclusive, reverse = (bool(op.integer(name, 0)) for name in ("exclusive", "reverse"))
+    exclusive, reverse = map(op.flag, ("exclusive", "reverse"))
     state.emit(op, CumSum(axis, exclusive, reverse), [x])
 
 
@@ -40,5 +40,5 @@ def import_top_k(state: Import, op: NodeRecord) -> None:
     x = state.value(op, 0)
     count = required_integers(state, op, 1, "", "k")[0] if state.has(op, 1) else op.integer("k", 0)
     axis = positive_axis(op, op.integer("axis", -1), x.type.rank)
-    operation = TopK(axis, count, bool(op.integer("largest", 1)))
+    operation = TopK(axis, count, op.flag("largest", True))
     state.emit(op, operation, [x], elements=(x.type.element, ElementType.I64))

@@ -72,7 +72,7 @@ def import_split_to_sequence(state: Import, op: NodeRecord) -> None:
     axis = positive_axis(op, op.integer("axis", 0), x.type.rank)
     length = x.type.shape[axis]
     sizes = integers(state, op, 1, "split", "the sizes of its parts")
-    drop_axis = sizes is None and not op.integer("keepdims", 1)
+    drop_axis = sizes is None and not op.flag("keepdims", True)
     if sizes is None:
         expect_few(length, "parts")
         sizes = (1,) * length
@@ -91,7 +91,7 @@ def import_concat_from_sequence(state: Import, op: NodeRecord) -> None:
     values = list(state.sequence(op, 0))
     if not values:
         raise Unsupported("GM106", "ConcatFromSequence: the sequence is empty")
-    new_axis = op.integer("new_axis", 0)
+    new_axis = int(op.flag("new_axis"))
     axis = positive_axis(op, op.integer("axis", 0), values[0].type.rank + new_axis)
     if new_axis:
         shapes = [(*v.type.shape[:axis], 1, *v.type.shape[axis:]) for v in values]

@@ -53,7 +53,7 @@ def import_reshape(state: Import, op: NodeRecord) -> None:
         wanted = tuple(int(n) for n in state.constant(op, 1, "its shape").reshape(-1))
     else:
         wanted = op.integers("shape") or ()
-    if not op.integer("allowzero", 0):
+    if not op.flag("allowzero"):
         wanted = tuple(
             x.type.shape[axis] if size == 0 and axis < x.type.rank else size
             for axis, size in enumerate(wanted)

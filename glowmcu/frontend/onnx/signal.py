@@ -38,14 +38,14 @@ _OPSET_OF_OPERAND = 20
 def import_dft(state: Import, op: NodeRecord) -> None:
     """Along an axis of `[…, 1]` real or `[…, 2]` complex numbers, forward or back."""
     x = _numbers(state, op)
-    rank, inverse = x.type.rank, bool(op.integer("inverse", 0))
+    rank, inverse = x.type.rank, op.flag("inverse")
     axis = op.integer("axis", 1) if state.opset < _OPSET_OF_OPERAND else -2
     if state.has(op, 2):
         axis = _number(state, op, 2, "its axis")
     axis = positive_axis(op, axis, rank)
     if axis == rank - 1:
         raise Unsupported("GM106", f"DFT: axis {axis} of {x.type} has real and imaginary parts")
-    onesided = bool(op.integer("onesided", 0))
+    onesided = op.flag("onesided")
     length = 2 * (x.type.shape[axis] - 1) if inverse and onesided else x.type.shape[axis]
     if state.has(op, 1):
         length = _number(state, op, 1, "its length")
@@ -96,7 +96,7 @@ def import_stft(state: Import, op: NodeRecord) -> None:
     if window is not None:
         framed = state.add(op, Mul(), [framed, window])
     found = _real_spectrum(state, op, framed, length)
-    if not op.integer("onesided", 1):
+    if not op.flag("onesided", True):
         found = _with_mirror(state, op, found, length)
     state.bind(op, [found])
 

@@ -31,7 +31,7 @@ def import_window(state: Import, op: NodeRecord) -> None:
     if size < 0:
         raise Unsupported("GM106", f"{op.kind} of {size} samples")
     state.builder.afford((size,), 8, "a window")
-    period = size if op.integer("periodic", 1) else size - 1
+    period = size if op.flag("periodic", True) else size - 1
     turns = 2 * np.pi * np.arange(size) / max(period, 1)
     values = sum(
         (factor * np.cos(k * turns) for k, factor in enumerate(_COSINES[op.kind])),

@@ -67,7 +67,7 @@ def import_svm_regressor(state: Import, op: NodeRecord) -> None:
         kernels, count = x, x.type.shape[1]
     _expect(op, "coefficients", coefficients, count)
     score = _weighted(state, op, kernels, coefficients.reshape(1, count), rho[:1])
-    if op.integer("one_class", 0):
+    if op.flag("one_class"):
         above = state.add(op, Greater(), [score, real(state, 0.0, "zero")], ElementType.BOOL)
         ones = [real(state, 1.0, "one"), real(state, -1.0, "minus_one")]
         score = state.add(op, Select(), [above, *ones], ElementType.F32)
