@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from glowmcu.frontend.onnx.container import InputRecord, NodeRecord
+from glowmcu.ir.types import element_type_of
 from tests.frontend.onnx_damage import Case, Several, c, w, x
-from tests.support.onnx_parts import onnx
+from tests.support.onnx_parts import onnx, record
 
 _IMAGE = (1, 4, 5, 6)
 _ML, _MICROSOFT, _QONNX = "ai.onnx.ml", "com.microsoft", "qonnx.custom_op.general"
@@ -76,10 +79,45 @@ _NEW_TREE = {
     "nodes_featureids": [1, 0], "nodes_truenodeids": [0, 1], "nodes_trueleafs": [1, 1],
     "nodes_falsenodeids": [1, 2], "nodes_falseleafs": [0, 1], "leaf_targetids": [0, 1, 1],
     "tree_roots": [0], "n_targets": 2, "post_transform": 2, "aggregate_function": 0,
+    "nodes_missing_value_tracks_true": [0, 1],
     "nodes_splits": _data([0.5, 2.0], _F), "nodes_modes": _data([6, 0], "uint8"),
     "leaf_weights": _data([1.0, 0.5, 2.0], _F),
     "membership_values": _data([1.0, 3.0, np.nan], _F),
 }  # fmt: skip
+
+
+def _body(inputs: list[Any], outputs: list[str], *nodes: NodeRecord, **data: Any) -> Any:
+    """A graph in an attribute; `inputs` are names and shapes."""
+    records = [
+        InputRecord(name, element_type_of(np.dtype(item.dtype)), item.dtype.upper(), item.shape)
+        for name, item in inputs
+    ]
+    numbered = [replace(node, index=index) for index, node in enumerate(nodes)]
+    return record(records, outputs, numbered, **data)
+
+
+def _node(kind: str, inputs: list[str], outputs: list[str], **attributes: Any) -> NodeRecord:
+    return NodeRecord(0, kind, "ai.onnx", "", tuple(inputs), tuple(outputs), attributes)
+
+
+#: What is carried doubles, and so much is collected a trip; a1 is the graph's around.
+_DOUBLED = _body(
+    [("i", x(dtype=_I64)), ("go", x(dtype=_BOOL)), ("v", x(2))], ["more", "w", "w"],
+    _node("Add", ["v", "v"], ["w"]), _node("Identity", ["go"], ["more"]),
+)  # fmt: skip
+#: It goes on while the sum is below 9.
+_UNTIL = _body(
+    [("i", x(dtype=_I64)), ("go", x(dtype=_BOOL)), ("v", x())], ["more", "w"],
+    _node("Cast", ["i"], ["n"], to=1), _node("Add", ["v", "n"], ["w"]),
+    _node("Less", ["w", "nine"], ["more"]), nine=np.float32(9),
+)  # fmt: skip
+_RUNNING = _body(
+    [("sum", x(2)), ("row", x(2))], ["next", "next"], _node("Add", ["sum", "row"], ["next"])
+)
+_BRANCHES = {
+    "then_branch": _body([], ["t"], _node("Add", ["a1", "a1"], ["t"])),
+    "else_branch": _body([], ["e"], _node("Neg", ["a1"], ["e"])),
+}
 _SVM = {
     "support_vectors": [0.5, 1.0, -1.0, 2.0, 0.25, 3.0], "kernel_params": [0.5, 0.25, 3.0],
 }  # fmt: skip
@@ -99,6 +137,22 @@ CASES: dict[str, tuple[Case, ...]] = {
         _op("Not", x(2, dtype=_BOOL)), _op("Where", x(3, dtype=_BOOL), x(2, 3), x(2, 1)),
         _op("IsNaN", x(2)), _op("IsInf", x(2), detect_positive=0, detect_negative=1),
         _op("IsInf", x(2), detect_positive=1, detect_negative=0),
+    ),
+    "control_flow": (
+        _op("If", x(dtype=_BOOL), x(2), **_BRANCHES),
+        _op("If", c([True], _BOOL), x(2), **_BRANCHES),
+        _op("Loop", c(3), c(True, _BOOL), x(2), out=2, body=_DOUBLED),
+        _op("Loop", x(dtype=_I64), c(True, _BOOL), x(2), body=_DOUBLED),
+        _op("Loop", c(90), None, x(2), body=_DOUBLED),
+        _op("Loop", c(4), x(dtype=_BOOL), x(), body=_UNTIL),
+        _op("Loop", c(4), None, x(), body=_UNTIL),
+        _op("Loop", None, c(True, _BOOL), x(), body=_UNTIL),
+        _op("Loop", c(4), c(True, _BOOL), c(5, _F), body=_UNTIL),
+        _op("Scan", x(2), x(3, 2), out=2, body=_RUNNING, num_scan_inputs=1),
+        _op("Scan", x(2), x(2, 3), out=2, body=_RUNNING, num_scan_inputs=1, scan_input_axes=[1],
+            scan_input_directions=[1], scan_output_axes=[-1], scan_output_directions=[1]),
+        _op("Scan", x(2), x(80, 2), out=2, body=_RUNNING, num_scan_inputs=1,
+            scan_input_directions=[0], scan_output_axes=[1], scan_output_directions=[1]),
     ),
     "convolution": (
         _op("Conv", x(*_IMAGE), w(3, 4, 2, 3), c([1, 2, 3], _F), **_CONV),
@@ -344,6 +398,8 @@ CASES: dict[str, tuple[Case, ...]] = {
         _ml("SVMRegressor", x(1, 2), coefficients=[1.0, 2.0], rho=[0.5], n_supports=0),
         _ml("SVMClassifier", x(1, 2), out=2, classlabels_ints=[3, 5], vectors_per_class=[2, 1],
             coefficients=[1.0, 2.0, 3.0], rho=[0.5], kernel_type="RBF", **_SVM),
+        _ml("SVMClassifier", x(1, 2), out=2, classlabels_strings=[b"a", b"b"],
+            vectors_per_class=[2, 1], coefficients=[1.0, 2.0, 3.0], rho=[0.5], **_SVM),
         _ml("SVMClassifier", x(1, 2), out=2, classlabels_ints=[0, 1, 2],
             vectors_per_class=[1, 1, 1], coefficients=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
             rho=[0.5, 1.5, 2.5], prob_a=[-1.0, -2.0, -3.0], prob_b=[0.25, 0.5, 0.75],

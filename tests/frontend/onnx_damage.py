@@ -238,7 +238,7 @@ def _other_shapes(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     others: list[tuple[int, ...]] = [(1,), (2,)]
     if shape:
         others = [(*shape[:-1], shape[-1] + 1), (*shape[:-1], 0)]
-        others += [shape[1:], (1, *shape)]
+        others += [shape[1:], (1, *shape), (*shape, 1)]
     others += [()] if len(shape) < 3 else []
     return [other for other in dict.fromkeys(others) if other != shape]
 

@@ -10,7 +10,7 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite import container
-from glowmcu.frontend.tflite.sparsity import Level, densified
+from glowmcu.frontend.tflite.sparsity import Level, Places, densified
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import Session
 from glowmcu.pipeline import reference_graph
@@ -40,9 +40,9 @@ def sparse(
     lists = stored.GetDimMetadata()
     all_formats = [*formats, *[DENSE] * len(sizes)]
     levels = [
-        Level(0, *(np.array(lists[2 * at + each], np.int64) for each in range(2)))
+        Places(*(np.array(lists[2 * at + each], np.int64) for each in range(2)))
         if is_sparse
-        else Level(lists[2 * at][0])
+        else lists[2 * at][0]
         for at, is_sparse in enumerate(all_formats[axis] for axis in order)
     ]
     return np.array(stored.GetData(), np.float32), levels
@@ -118,8 +118,8 @@ def model(weights: Any, order: list[int], formats: list[int], through_densify: b
 def metadata(level: Level) -> Any:
     """In the smallest vectors: of bytes, halves and words all are in use."""
     made = schema.DimensionMetadataT()
-    if level.segments is None:
-        made.format, made.denseSize = DENSE, level.size
+    if isinstance(level, int):
+        made.format, made.denseSize = DENSE, level
         return made
     made.format = SPARSE
     kinds = schema.SparseIndexVector
@@ -140,26 +140,31 @@ def test_a_layer_of_sparse_weights_equals_litert(through_densify: bool) -> None:
     assert np.allclose(ours, theirs[0], 1e-6, 1e-6)
 
 
-ROWS = Level(0, np.array([0, 2, 3]), np.array([0, 2, 1]))
+ROWS = Places(np.array([0, 2, 3]), np.array([0, 2, 1]))
 WRONG: dict[str, tuple[list[int], list[int], list[Level]]] = {
     "no order": ([], [], []),
-    "an axis twice": ([0, 0], [], [Level(2), ROWS]),
-    "a level is missing": ([0, 1], [], [Level(2)]),
-    "more values than places": ([0, 1], [], [Level(2), Level(1)]),
-    "an axis of less than nothing": ([0, 1], [], [Level(-2), ROWS]),
-    "an axis of billions": ([0, 1], [], [Level(1 << 31), ROWS]),
-    "more rows than are told of": ([0, 1], [], [Level(3), ROWS]),
-    "rows that go back": ([0, 1], [], [Level(2), Level(0, np.array([0, 3, 1]), ROWS.indices)]),
+    "an axis twice": ([0, 0], [], [2, ROWS]),
+    "a level is missing": ([0, 1], [], [2]),
+    "more values than places": ([0, 1], [], [2, 1]),
+    "an axis of less than nothing": ([0, 1], [], [-2, ROWS]),
+    "an axis of billions": ([0, 1], [], [1 << 31, ROWS]),
+    "more rows than are told of": ([0, 1], [], [3, ROWS]),
+    "rows that go back": ([0, 1], [], [2, Places(np.array([0, 3, 1]), ROWS.indices)]),
     "rows beyond the indices": (
         [0, 1],
         [],
-        [Level(2), Level(0, np.array([0, 2, 9]), ROWS.indices)],
+        [2, Places(np.array([0, 2, 9]), ROWS.indices)],
     ),
-    "rows before them": ([0, 1], [], [Level(2), Level(0, np.array([-1, 2, 3]), ROWS.indices)]),
-    "a place outside": ([0, 1], [], [Level(2), Level(0, ROWS.segments, np.array([0, 9, 1]))]),
-    "a place before": ([0, 1], [], [Level(2), Level(0, ROWS.segments, np.array([0, -1, 1]))]),
-    "no rows": ([0, 1], [], [Level(2), Level(0, np.zeros(0, np.int64), np.zeros(0, np.int64))]),
-    "a block of no axis": ([0, 1, 2], [5], [Level(2), ROWS, Level(1)]),
+    "rows before them": ([0, 1], [], [2, Places(np.array([-1, 2, 3]), ROWS.indices)]),
+    "a place outside": ([0, 1], [], [2, Places(ROWS.segments, np.array([0, 9, 1]))]),
+    "a place before": ([0, 1], [], [2, Places(ROWS.segments, np.array([0, -1, 1]))]),
+    "no rows": ([0, 1], [], [2, Places(np.zeros(0, np.int64), np.zeros(0, np.int64))]),
+    "a block of no axis": ([0, 1, 2], [5], [2, ROWS, 1]),
+    "a block that is no size": (
+        [0, 1, 2],
+        [1],
+        [1, 1, Places(ROWS.segments[[0, 2]], ROWS.indices)],
+    ),
 }
 
 
@@ -169,6 +174,10 @@ def test_what_contradicts_itself_is_damaged(
 ) -> None:
     with pytest.raises(ValueError, match="sparse"):
         densified(np.ones(3, np.float32), (2, 3), order, blocks, levels)
+
+
+def test_an_axis_may_have_no_places() -> None:
+    assert densified(np.zeros(0, np.float32), (0,), [0], [], [0]).shape == (0,)
 
 
 def test_a_file_that_contradicts_itself_is_refused() -> None:

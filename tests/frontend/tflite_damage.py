@@ -306,5 +306,5 @@ def _other_customs(number: int | float) -> list[int | float]:
         return [not number]
     if isinstance(number, float):
         return [number + 0.5, -1.0, 3]
-    others = (number + 1, number - 1, 0, -1, _LARGEST, 2**40, 0.5)
+    others = (number + 1, number - 1, 0, -1, _LARGEST, _LARGEST + 1, 0.5)
     return [other for other in dict.fromkeys(others) if other != number]

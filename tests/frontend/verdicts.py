@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from glowmcu.frontend.graph_builder import GraphBuilder
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.operation import Array, Operation
+from glowmcu.ir.types import TensorType
 
 _SHOWN_ELEMENTS = 8
 #: Of a verdict; of what is behind it there is a checksum.
@@ -64,7 +66,19 @@ def _attributes(operation: Operation) -> str:
 
 
 def _plain(value: object) -> str:
-    return _data(value) if isinstance(value, np.ndarray) else str(value).replace(" ", "")
+    if isinstance(value, np.ndarray):
+        return _data(value)
+    if isinstance(value, TensorType):
+        return str(value).replace(" ", "_")
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, Operation):
+        return value.name + _attributes(value).replace(" ", "_")
+    if is_dataclass(value):
+        return f"[{';'.join(_plain(getattr(value, field.name)) for field in fields(value))}]"
+    if isinstance(value, tuple) and any(map(is_dataclass, value)):
+        return ",".join(map(_plain, value))
+    return str(value).replace(" ", "")
 
 
 def _data(data: Array) -> str:

@@ -68,11 +68,12 @@ def _paddings(state: Import, op: NodeRecord, shape: Shape) -> Paddings:
     pads = required_integers(state, op, 1, attribute, "its pads")
     axes = integers(state, op, 3, "axes", "its axes")
     places = range(len(shape)) if axes is None else [positive_axis(op, a, len(shape)) for a in axes]
-    if len(pads) != 2 * len(places):
-        raise Unsupported("GM106", f"Pad: {len(pads)} pads for {len(places)} axes of {shape}")
+    count = len(places)
+    if len(pads) != 2 * count:
+        raise Unsupported("GM106", f"Pad: {len(pads)} pads for {count} axes of {shape}")
     found = [(0, 0)] * len(shape)
-    for number, place in enumerate(places):
-        found[place] = pads[number], pads[number + len(places)]
+    for place, before, after in zip(places, pads[:count], pads[count:], strict=True):
+        found[place] = before, after
     return tuple(found)
 
 

@@ -29,7 +29,7 @@ def import_slice(state: Import, op: NodeRecord) -> None:
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         place = positive_axis(op, axis, x.type.rank)
         positions = range(*slice(start, end, step).indices(x.type.shape[place]))
-        parts[place] = (positions.start if positions else 0, len(positions), step)
+        parts[place] = (positions.start, len(positions), step)
     begin, size, step_ = (tuple(part[i] for part in parts) for i in range(3))
     state.emit(op, Slice(begin, size, step_), [x])
 

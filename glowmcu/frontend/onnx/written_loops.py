@@ -14,12 +14,14 @@ from glowmcu.frontend.onnx.importer import Import
 from glowmcu.frontend.onnx.subgraphs import Bound, expect_condition, loop_name, write_out
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
-from glowmcu.ir.types import Shape
+from glowmcu.ir.types import ElementType, Shape
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Split
 
 _OLDEST_SCAN = 9
+#: Types of a Loop's first operands: how many trips, and whether there is a first one.
+_DECIDES = (ElementType.I64, ElementType.BOOL)
 
 
 class ScanSlices:
@@ -142,7 +144,7 @@ class LoopWriter:
         if not self.state.has(self.op, position):
             return default
         value = self.state.value(self.op, position)
-        if value.type.element_count != 1:
+        if value.type.element_count != 1 or value.type.element is not _DECIDES[position]:
             raise Unsupported("GM106", f"{self.what}: operand {position} is {value.type}")
         known = self.state.builder.known.get(value)
         return None if known is None else int(known.reshape(-1)[0])

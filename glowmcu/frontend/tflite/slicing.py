@@ -106,7 +106,7 @@ def _range(first: int | None, last: int | None, stride: int, length: int) -> tup
     if stride == 0:
         raise Unsupported("GM106", "strided_slice: a stride of 0")
     positions = range(*slice(first, last, stride).indices(length))
-    return (positions.start if positions else 0), len(positions), stride
+    return positions.start, len(positions), stride
 
 
 @importer("SPLIT")

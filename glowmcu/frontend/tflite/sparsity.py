@@ -29,14 +29,17 @@ _VECTORS = {
 
 
 @dataclass(frozen=True)
-class Level:
-    """An axis, or a block's: dense of `size`, or with `indices` of which those of parent `i` are
-    from `segments[i]` to `segments[i + 1]`.
+class Places:
+    """A level of which only some places hold something: those of parent `i` are
+    `indices[segments[i] : segments[i + 1]]`.
     """
 
-    size: int = 0
-    segments: _Ints | None = None
-    indices: _Ints | None = None
+    segments: _Ints
+    indices: _Ints
+
+
+#: An axis, or a block's: dense of a size, or some places of it.
+Level = int | Places
 
 
 def dense(
@@ -67,9 +70,8 @@ def _integers(count: int, read: Callable[[], Any], spend: Callable[[int], int]) 
 
 def _level(metadata: Any, spend: Callable[[int], int]) -> Level:
     if metadata.Format() == tflite.DimensionType.DENSE:
-        return Level(int(metadata.DenseSize()))
-    return Level(
-        0,
+        return int(metadata.DenseSize())
+    return Places(
         _vector(metadata.ArraySegmentsType(), metadata.ArraySegments(), spend),
         _vector(metadata.ArrayIndicesType(), metadata.ArrayIndices(), spend),
     )
@@ -97,9 +99,8 @@ def densified(
     if any(not 0 <= axis < rank for axis in block_map):
         raise ValueError(f"a sparse tensor of rank {rank} has blocks of {list(block_map)[:20]}")
     # No level of a file that is whole has more places than its values or its rows.
-    most = max(
-        values.size, *(level.segments.size for level in levels if level.segments is not None), 0
-    )
+    rows = (level.segments.size for level in levels if isinstance(level, Places))
+    most = max(values.size, *rows, 0)
     places = np.zeros(1, np.int64)
     coordinates: dict[int, _Ints] = {}
     for axis, level in zip(order, levels, strict=True):
@@ -109,7 +110,9 @@ def densified(
     if places.size != values.size or (places != np.arange(places.size)).any():
         raise ValueError(f"a sparse tensor has {values.size} values for {places.size} places")
     for block, axis in enumerate(block_map):
-        size = levels[list(order).index(rank + block)].size
+        size = levels[list(order).index(rank + block)]
+        if not isinstance(size, int):
+            raise ValueError("a block of a sparse tensor has a list of its places")
         coordinates[axis] = coordinates[axis] * size + coordinates[rank + block]
     result = np.zeros(shape, values.dtype)
     index = tuple(coordinates[axis] for axis in range(rank))
@@ -121,12 +124,12 @@ def densified(
 
 def _entered(level: Level, places: _Ints, most: int) -> tuple[_Ints, _Ints, _Ints]:
     """For all that lies in a level: which of `places` it lies in, its own place, its index."""
-    if level.segments is None or level.indices is None:
-        if not 0 <= level.size <= most or level.size * places.size > most:
-            raise ValueError(f"a sparse tensor of {most} places has an axis of {level.size}")
-        parents = np.repeat(np.arange(places.size), level.size)
-        own = np.tile(np.arange(level.size), places.size)
-        return parents, places[parents] * level.size + own, own
+    if isinstance(level, int):
+        if not 0 <= level <= most or level * places.size > most:
+            raise ValueError(f"a sparse tensor of {most} places has an axis of {level}")
+        parents = np.repeat(np.arange(places.size), level)
+        own = np.tile(np.arange(level), places.size)
+        return parents, places[parents] * level + own, own
     segments = level.segments
     ends = np.array([*segments[:1], *segments[-1:]])
     if places.max(initial=-1) + 1 >= segments.size or (np.diff(segments) < 0).any():

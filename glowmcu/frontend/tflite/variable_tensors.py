@@ -44,12 +44,12 @@ class InnerTensors:
 def variable(state: Import, op: OperatorRecord, position: int, what: str) -> Value:
     """What operand `position` is before the operator; `what` names it in errors."""
     tensors = state.side_table(VariableTensors)
-    index = op.inputs[position] if position < len(op.inputs) else -1
-    if index < 0 or not state.model.tensors[index].is_variable:
+    if not state.has(op, position) or not state.model.tensors[op.inputs[position]].is_variable:
         raise Unsupported(
             "GM105", f"{op.name}: its {what} (operand {position}) is no variable tensor",
             "export it as the TensorFlow Lite converter does, with a state of its own",
         )  # fmt: skip
+    index = op.inputs[position]
     if index not in tensors.states:
         record = state.model.tensors[index]
         type_ = tensor_type(record)
