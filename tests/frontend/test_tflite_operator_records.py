@@ -12,6 +12,8 @@ from glowmcu.frontend.tflite.gather import expect_inside
 from tests.frontend.test_tflite_import import importing, operator, refused, tensor
 from tests.frontend.tflite_cases import CASES
 from tests.frontend.tflite_damage import report
+from tests.frontend.tflite_programs import PROGRAMS
+from tests.frontend.tflite_programs import report as report_of
 
 
 @pytest.mark.parametrize("family", CASES)
@@ -20,6 +22,15 @@ def test_each_damage_of_an_operator_has_its_verdict(
 ) -> None:
     """Refused in its words, or the nodes that it means."""
     golden(f"operators/tflite/{family}.txt", "\n".join(map(report, CASES[family])))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_damage_of_operators_together_has_its_verdict(
+    name: str, golden: Callable[[str, str], None]
+) -> None:
+    golden(
+        f"operators/tflite/together/{name.replace(' ', '_')}.txt", report_of(name, PROGRAMS[name])
+    )
 
 
 @pytest.mark.parametrize("point", [0, -3])
