@@ -309,6 +309,10 @@ CASES: dict[str, tuple[Case, ...]] = {
         _recurrent("RNN", 1, 2, 2, direction="bidirectional", activations=[b"Relu", b"Tanh"],
                    clip=0.5),
         _recurrent("RNN", 1, 1, 1, activations=[b"LeakyRelu"], activation_alpha=[0.25]),
+        _recurrent("RNN", 1, 1, 2, activations=[b"Affine"], activation_alpha=[0.25],
+                   activation_beta=[0.5]),
+        _op("GRU", x(2, 1, 4), x(1, 9, 4), x(1, 9, 3), layout=1),
+        _op("LSTM", x(1, 2, 4), x(1, 12, 4), x(1, 12, 3), x(1, 24), x(2, dtype=_I32), out=3),
     ),
     "reduction": (
         _op("ReduceMean", x(2, 3, 4), axes=[1, -1], keepdims=0),
@@ -422,6 +426,11 @@ CASES: dict[str, tuple[Case, ...]] = {
         _ml("TreeEnsembleClassifier", x(1, 3), out=2, classlabels_strings=[b"a", b"b", b"c"],
             post_transform="NONE", base_values=[0.5, 1.5, 2.5], **_TREE,
             **_leaves("class", [0, 1, 2, 1], [0.5, 0.5, 0.5, 0.5])),
+        _ml("TreeEnsembleClassifier", x(1, 3), out=2, classlabels_int64s=[0, 1],
+            post_transform="NONE", base_values=[0.25], **_TREE,
+            **_leaves("class", [0, 0, 0, 0], [0.5, -2.0, 3.0, 1.0])),
+        _ml("TreeEnsembleRegressor", x(1, 3), n_targets=1, aggregate_function="AVERAGE", **_TREE,
+            **_leaves("target", [0, 0, 0, 0], [2.0, 2.0, 2.0, 2.0])),
         _ml("TreeEnsemble", x(1, 3), **_NEW_TREE),
     ),
 }  # fmt: skip

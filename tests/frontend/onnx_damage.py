@@ -34,7 +34,13 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "norm": ("L1", "L2"), "reduction": ("add", "mul", "min"), "direction": ("LEFT", "reverse"),
     "kernel_type": ("LINEAR", "POLY", "RBF", "SIGMOID"), "aggregate_function": ("AVERAGE", "MIN"),
     "rounding_mode": ("FLOOR", "CEIL", "DOWN"),
+    "equation": ("ij,jk", "ij->", "ii->i", "i...,...j->i", "i.j->j", "ij,jk->ik,", "ij->k"),
 }  # fmt: skip
+#: Of the first in a list.
+_LISTED = {
+    "nodes_modes": (b"BRANCH_LT", b"BRANCH_GTE", b"BRANCH_EQ", b"BRANCH_NEQ", b"LEAF", b"other"),
+    "activations": (b"Affine", b"HardSigmoid", b"ScaledTanh", b"Elu", b"ThresholdedRelu", b"other"),
+}
 #: What an importer may raise of a file in which attributes are of another kind.
 _DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError)
 
@@ -244,7 +250,14 @@ def _other_shapes(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def _of_attribute(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, OnnxRecord | onnx.TensorProto):
+    if isinstance(value, OnnxRecord):
+        return
+    if isinstance(value, onnx.TensorProto):
+        data = onnx.numpy_helper.to_array(value)
+        others = {"longer": np.resize(data, data.size + 1), "shorter": data[:-1]}
+        others |= {"+ 1": data + 1, "double": data.astype(np.float64)}
+        for what, other in others.items():
+            yield what, onnx.numpy_helper.from_array(np.asarray(other, order="C"), "data")
         return
     if isinstance(value, str | bytes):
         for word in (*_WORDS.get(name, ()), "other"):
@@ -255,6 +268,9 @@ def _of_attribute(name: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield f"={_number(other)}", other
     else:
         yield from _of_list(value)
+        for word in _LISTED.get(name, ()):
+            if word != value[0]:
+                yield f"[0]={word.decode()}", [word, *value[1:]]
 
 
 def _of_list(value: Sequence[Any]) -> Iterator[tuple[str, Any]]:

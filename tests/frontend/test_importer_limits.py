@@ -1,0 +1,176 @@
+"""What importers take of sizes and counts that have an end: the last that is taken, and the next.
+
+What they say of operators that nobody imports: the nearest that somebody does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glowmcu.frontend.onnx import signal, support_vectors, tree_attributes
+from glowmcu.frontend.onnx.container import OnnxRecord
+from glowmcu.frontend.onnx.custom_c import custom_kind
+from glowmcu.frontend.onnx.interpolation import LARGEST_SIZE
+from glowmcu.frontend.onnx.nodes import unsupported_operator as unsupported_node
+from glowmcu.frontend.onnx.recurrent import MAX_STEPS
+from glowmcu.frontend.tflite.container import OperatorRecord
+from glowmcu.frontend.tflite.importer import load_importers
+from glowmcu.frontend.tflite.unsupported import unsupported_operator
+from tests.frontend import onnx_cases, tflite_cases
+from tests.frontend.onnx_damage import Case, c, w, x
+from tests.frontend.tflite_damage import Case as TfliteCase
+from tests.frontend.tflite_damage import t
+from tests.support.onnx_parts import node
+
+
+def onnx_case(kind: str, *operands: Any, **attributes: Any) -> Case:
+    return Case(kind, operands, attributes)
+
+
+def label_encoder(count: int) -> Case:
+    keys = [3 * n for n in range(count)]
+    attributes = {"keys_int64s": keys, "values_int64s": keys}
+    return Case("LabelEncoder", (x(1, dtype="int64"),), attributes, domain="ai.onnx.ml")
+
+
+def machine(classes: int) -> Case:
+    pairs = classes * (classes - 1) // 2
+    attributes = {
+        "classlabels_ints": list(range(classes)), "vectors_per_class": [1] * classes,
+        "coefficients": [1.0] * (classes - 1) * classes, "rho": [0.5] * pairs,
+        "support_vectors": [0.5] * classes,
+    }  # fmt: skip
+    results = ("y0", "y1")
+    return Case("SVMClassifier", (x(1, 1),), attributes, results, domain="ai.onnx.ml")
+
+
+LIMITS: dict[str, tuple[Any, int, str]] = {
+    "steps of a recurrent layer": (
+        lambda n: onnx_case("RNN", x(n, 1, 1), w(1, 1, 1), w(1, 1, 1)), MAX_STEPS, "GM105",
+    ),
+    "size of what is resized": (
+        lambda n: onnx_case("Resize", x(1), None, None, c([n]), mode="nearest"), LARGEST_SIZE,
+        "GM106",
+    ),
+    "size that is resized": (
+        lambda n: onnx_case("Resize", x(n), None, None, c([1]), mode="nearest"), LARGEST_SIZE,
+        "GM106",
+    ),
+    "scale of a resize": (
+        lambda n: onnx_case("Resize", x(1), None, c([n], "float32")), LARGEST_SIZE - 1, "GM106",
+    ),
+    "length of a DFT by a matrix": (
+        lambda n: onnx_case("DFT", x(1, n, 1), axis=1), signal._LONGEST_MATRIX, "GM106",
+    ),
+    "classes of support vectors": (machine, support_vectors._MOST_CLASSES, "GM105"),
+    "keys of a table": (label_encoder, 2**15 - 1, "GM105"),
+    "targets of trees": (
+        lambda n: replace(
+            onnx_cases.CASES["trees"][0],
+            attributes={**onnx_cases.CASES["trees"][0].attributes, "n_targets": n,
+                        "base_values": []},
+        ),
+        2**15 - 1, "GM105",
+    ),
+    "stride of a window": (
+        lambda n: TfliteCase(
+            "MAX_POOL_2D", (t((1, 5, 5, 1)),), (t((1, 1, 1, 1)),),
+            {"padding": 1, "stride_h": n, "stride_w": 4, "filter_height": 2, "filter_width": 2},
+        ),
+        2**15 - 1, "GM105",
+    ),
+    "width of a stride": (
+        lambda n: TfliteCase(
+            "MAX_POOL_2D", (t((1, 5, 5, 1)),), (t((1, 1, 1, 1)),),
+            {"padding": 1, "stride_h": 4, "stride_w": n, "filter_height": 2, "filter_width": 2},
+        ),
+        2**15 - 1, "GM105",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "most", "code"), LIMITS.values(), ids=LIMITS)
+def test_the_last_is_taken_and_the_next_is_not(case: Any, most: int, code: str) -> None:
+    assert not case(most).verdict().startswith("GM")
+    assert case(most + 1).verdict().startswith(code)
+
+
+def test_weights_of_trees_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = onnx_cases.CASES["trees"][0]
+    for most, is_taken in ((4, True), (3, False)):
+        monkeypatch.setattr(tree_attributes, "_MOST_WEIGHTS", most)
+        assert case.verdict().startswith("GM115 it has 4 weights") != is_taken
+
+
+@pytest.mark.parametrize(
+    ("kind", "hint"),
+    [
+        ("CONV_3D", "CONV_2D over frames stacked as channels is supported; LIST"),
+        ("RESIZE_AREA", "similar and supported: RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR; LIST"),
+        ("REDUCE_NORM", "similar and supported: REDUCE_MIN, REDUCE_MAX; LIST"),
+        ("HASHTABLE", "LIST"),
+        ("CUSTOM FlexErf", "Erf came in as a select TensorFlow operator: export with "
+                           "TFLITE_BUILTINS_INT8 only"),
+        ("CUSTOM MyPostProcess", "cut the model before it and run it in the application, on the "
+                                 "boxes and scores"),
+        ("CUSTOM Mine", "export the model with builtin operators only; LIST; C of yours can say "
+                        "what it means: --custom Mine=FILE.c"),
+        ("CUSTOM my-own", "export the model with builtin operators only; LIST; C of yours can say "
+                          "what it means: --custom NAME=FILE.c"),
+    ],
+)  # fmt: skip
+def test_what_is_not_imported_has_a_hint(kind: str, hint: str) -> None:
+    op = OperatorRecord(0, kind, (), (), None)
+    problem = unsupported_operator(op, "m.tflite", list(load_importers()))
+    assert (problem.code, problem.where) == ("GM102", "m.tflite")
+    assert problem.hint == hint.replace("LIST", "`glowmcu ops` lists what is supported")
+
+
+@pytest.mark.parametrize(
+    ("kind", "domain", "message", "hint"),
+    [
+        ("MaxPol", "ai.onnx", "MaxPol (opset 17)", "nearest: MaxPool, Max, GlobalMaxPool; LIST"),
+        ("Zzz", "ai.onnx", "Zzz (opset 17)", "LIST"),
+        ("Zzz", "ai.onnx.ml", "ai.onnx.ml.Zzz (opset ?)", "LIST"),
+        ("Zzz", "mine", "mine.Zzz (opset ?)",
+         "LIST; C of yours can say what it means: --custom Zzz=FILE.c"),
+        ("Zz-z", "mine", "mine.Zz-z (opset ?)", "LIST"),
+        ("ReduceMa", "ai.onnx", "ReduceMa (opset 17)",
+         "nearest: ReduceMax, ReduceMean, ReduceMin; LIST"),
+    ],
+)  # fmt: skip
+def test_what_is_not_imported_of_onnx_has_a_hint(
+    kind: str, domain: str, message: str, hint: str
+) -> None:
+    op = replace(node(kind=kind), domain=domain)
+    model = OnnxRecord((), (), (op,), {}, {"ai.onnx": 17}, None, {})
+    problem = unsupported_node(op, "m.onnx", model)
+    assert problem.message == f"operator {message} is not supported"
+    assert problem.hint == hint.replace("LIST", "`glowmcu ops` lists what is")
+
+
+@pytest.mark.parametrize(
+    ("domain", "names", "found"),
+    [
+        ("mine", ["mine.Foo", "Foo"], "mine.Foo"), ("mine", ["Foo"], "Foo"),
+        ("ai.onnx", ["Foo"], None), ("ai.onnx.ml", ["Foo"], None),
+        ("ai.onnx", ["ai.onnx.Foo"], "ai.onnx.Foo"), ("mine", ["other.Foo"], None),
+    ],
+)  # fmt: skip
+def test_c_of_the_users_is_called_by_the_name_alone_where_onnx_has_none_of_its_own(
+    domain: str, names: list[str], found: str | None
+) -> None:
+    custom: Any = dict.fromkeys(names)
+    assert custom_kind(replace(node(), domain=domain), custom) == found
+
+
+def test_an_index_is_no_place_of_a_table_that_wraps_around() -> None:
+    """A depth beyond the indices' type would name places below 0."""
+    case = tflite_cases.CASES["scatter"][3]
+    narrow = replace(case, operands=(t((2,), "INT8", 0.0), *case.operands[1:]))
+    assert narrow.verdict() == "GM106 one_hot: expected int32 or int64, got int8[2]"
+    assert np.arange(200).astype(np.int8)[-1] < 0
