@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from glowmcu.frontend.onnx import signal, support_vectors, tree_attributes
+from glowmcu.frontend.onnx import control_flow as onnx_control_flow
+from glowmcu.frontend.onnx import signal, support_vectors, tree_attributes, written_loops
 from glowmcu.frontend.onnx.container import OnnxRecord
 from glowmcu.frontend.onnx.custom_c import custom_kind
 from glowmcu.frontend.onnx.interpolation import LARGEST_SIZE
 from glowmcu.frontend.onnx.nodes import unsupported_operator as unsupported_node
 from glowmcu.frontend.onnx.recurrent import MAX_STEPS
+from glowmcu.frontend.tflite import control_flow as tflite_control_flow
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import load_importers
 from glowmcu.frontend.tflite.unsupported import unsupported_operator
@@ -24,6 +26,7 @@ from tests.frontend import onnx_cases, tflite_cases
 from tests.frontend.onnx_damage import Case, c, w, x
 from tests.frontend.tflite_damage import Case as TfliteCase
 from tests.frontend.tflite_damage import t
+from tests.frontend.tflite_programs import PROGRAMS
 from tests.support.onnx_parts import node
 
 
@@ -97,6 +100,44 @@ LIMITS: dict[str, tuple[Any, int, str]] = {
 def test_the_last_is_taken_and_the_next_is_not(case: Any, most: int, code: str) -> None:
     assert not case(most).verdict().startswith("GM")
     assert case(most + 1).verdict().startswith(code)
+
+
+@pytest.mark.parametrize(
+    ("limit", "least"),
+    [("MAX_TRIPS", 3), ("MAX_NODES", 12), ("MAX_OPERATORS", 10), ("SHORT_NODES", 12)],
+)
+def test_a_loop_of_a_tflite_file_is_written_out_if_all_of_it_is_short(
+    limit: str, least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three trips of two operators, and a condition that is asked four times."""
+    for most, is_loop in ((least, False), (least - 1, True)):
+        monkeypatch.setattr(tflite_control_flow, limit, most)
+        assert ("= loop(" in PROGRAMS["a short loop"].verdict()) == is_loop
+
+
+@pytest.mark.parametrize(
+    ("module", "limit", "number", "least"),
+    [
+        (written_loops, "MAX_TRIPS", 2, 3), (written_loops, "MAX_NODES", 2, 11),
+        (written_loops, "MAX_OPERATORS", 2, 6), (onnx_control_flow, "SHORT_NODES", 2, 15),
+        (onnx_control_flow, "SHORT_NODES", 9, 3), (onnx_control_flow, "SHORT_NODES", 11, 80),
+    ],
+)  # fmt: skip
+def test_a_loop_of_an_onnx_file_is_written_out_if_all_of_it_is_short(
+    module: Any, limit: str, number: int, least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Loop of three trips of two nodes, a Scan of three slices, one of 80."""
+    for most, is_loop in ((least, False), (least - 1, True)):
+        monkeypatch.setattr(module, limit, most)
+        verdict = onnx_cases.CASES["control_flow"][number].verdict()
+        assert ("= loop(" in verdict) == is_loop
+
+
+def test_a_scan_that_is_written_out_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = onnx_cases.CASES["control_flow"][9]
+    for most, said in ((3, "Scan/0 "), (2, "GM142 Scan 'y0': written out it is more than 2 ")):
+        monkeypatch.setattr(written_loops, "MAX_NODES", most)
+        assert case.verdict().startswith(said)
 
 
 def test_weights_of_trees_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

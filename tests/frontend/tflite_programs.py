@@ -171,7 +171,7 @@ _NEGATE = _graph("a", "b", _step("NEG", "a", "b"), a=_V, b=_V)
 _KEEP = _graph("a", "a", a=_V)
 _ASSIGN = _graph(
     "a", "b", _handle(), _step("ASSIGN_VARIABLE", "h a", ""), _step("READ_VARIABLE", "h", "b"),
-    h=HANDLE, a=_V, b=_V,
+    a=_V, b=_V, h=HANDLE,
 )  # fmt: skip
 _READ = _graph("a", "b", _handle(), _step("READ_VARIABLE", "h", "b"), h=HANDLE, a=_V, b=_V)
 _IF = {"then_subgraph_index": 1, "else_subgraph_index": 2}
@@ -193,6 +193,16 @@ _LOOP = _graph("x", "n y", _step("WHILE", "zero x", "n y", **_WHILE),
 _BY_DATA = _graph("k x", "n y", _step("WHILE", "k x", "n y", **_WHILE),
                   k=t((), I32), x=_V, n=t((), I32), y=_V)  # fmt: skip
 _CHOICE = _graph("go x", "y", _step("IF", "go x", "y", **_IF), go=t((), BOOL), x=_V, y=_V)
+#: Adds the element of a table that has the trip's number.
+_NUMBERED = _graph(
+    "i v", "j w", _step("ADD", "i one", "j"), _step("SLICE", "table i one", "part"),
+    _step("ADD", "v part", "w"), i=t((1,), I32), v=_V, one=c([1]), j=t((1,), I32), w=_V,
+    table=c(range(90), F), part=t((1,), F),
+)  # fmt: skip
+_BY_NUMBER = _graph("x", "n y", _step("WHILE", "zero x", "n y", **_WHILE),
+                    zero=c([0]), x=_V, n=t((1,), I32), y=_V)  # fmt: skip
+_NUMBERS = _graph("i v", "go", _step("LESS", "i n", "go"), i=t((1,), I32), v=_V, n=c([20]),
+                  go=t((1,), BOOL))  # fmt: skip
 _INITIAL = _graph("", "", _handle(), _step("ASSIGN_VARIABLE", "h first", ""), h=HANDLE,
                   first=c([5, 6], F))  # fmt: skip
 _ROWS = t((1, 5, 2, 96), variable=True)
@@ -228,6 +238,7 @@ PROGRAMS: dict[str, Program] = {
     "a branch that hands on": _with(_CHOICE, _KEEP, _DOUBLE),
     "a short loop": _with(_LOOP, _BELOW, _STEP),
     "a long loop": _with(_LOOP, _LONG, _STEP),
+    "a long loop that needs its number": _with(_BY_NUMBER, _NUMBERS, _NUMBERED),
     "a loop that data end": _with(_BY_DATA, _BELOW, _STEP),
     "a loop with a variable": _with(_BY_DATA, _BELOW, _STEP_OF_VARIABLE),
     "a short loop with a variable": _with(_LOOP, _BELOW, _STEP_OF_VARIABLE),
