@@ -143,7 +143,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         _op("If", c([True], _BOOL), x(2), **_BRANCHES),
         _op("Loop", c(3), c(True, _BOOL), x(2), out=2, body=_DOUBLED),
         _op("Loop", x(dtype=_I64), c(True, _BOOL), x(2), body=_DOUBLED),
-        _op("Loop", c(90), None, x(2), body=_DOUBLED),
+        _op("Loop", c(30), None, x(2), body=_DOUBLED),
         _op("Loop", c(4), x(dtype=_BOOL), x(), body=_UNTIL),
         _op("Loop", c(4), None, x(), body=_UNTIL),
         _op("Loop", None, c(True, _BOOL), x(), body=_UNTIL),
@@ -151,7 +151,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         _op("Scan", x(2), x(3, 2), out=2, body=_RUNNING, num_scan_inputs=1),
         _op("Scan", x(2), x(2, 3), out=2, body=_RUNNING, num_scan_inputs=1, scan_input_axes=[1],
             scan_input_directions=[1], scan_output_axes=[-1], scan_output_directions=[1]),
-        _op("Scan", x(2), x(80, 2), out=2, body=_RUNNING, num_scan_inputs=1,
+        _op("Scan", x(2), x(66, 2), out=2, body=_RUNNING, num_scan_inputs=1,
             scan_input_directions=[0], scan_output_axes=[1], scan_output_directions=[1]),
     ),
     "convolution": (

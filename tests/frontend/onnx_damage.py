@@ -189,7 +189,8 @@ def _of_counts(case: Case) -> Iterator[Damage]:
         yield "one operand more", replace(case, operands=(*case.operands, case.operands[0])), None
     more = (*case.results, f"y{len(case.results)}")
     yield "one result more", replace(case, results=more), None
-    yield "one result less", replace(case, results=case.results[:-1]), None
+    if len(case.results) > 1:
+        yield "one result less", replace(case, results=case.results[:-1]), None
 
 
 def _of_operand(item: Operand) -> Iterator[tuple[str, Operand]]:

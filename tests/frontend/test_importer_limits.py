@@ -120,13 +120,13 @@ def test_a_loop_of_a_tflite_file_is_written_out_if_all_of_it_is_short(
     [
         (written_loops, "MAX_TRIPS", 2, 3), (written_loops, "MAX_NODES", 2, 11),
         (written_loops, "MAX_OPERATORS", 2, 6), (onnx_control_flow, "SHORT_NODES", 2, 15),
-        (onnx_control_flow, "SHORT_NODES", 9, 3), (onnx_control_flow, "SHORT_NODES", 11, 80),
+        (onnx_control_flow, "SHORT_NODES", 9, 3), (onnx_control_flow, "SHORT_NODES", 11, 66),
     ],
 )  # fmt: skip
 def test_a_loop_of_an_onnx_file_is_written_out_if_all_of_it_is_short(
     module: Any, limit: str, number: int, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A Loop of three trips of two nodes, a Scan of three slices, one of 80."""
+    """A Loop of three trips of two nodes, a Scan of three slices, one of 66."""
     for most, is_loop in ((least, False), (least - 1, True)):
         monkeypatch.setattr(module, limit, most)
         verdict = onnx_cases.CASES["control_flow"][number].verdict()

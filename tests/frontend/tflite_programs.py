@@ -178,7 +178,7 @@ _IF = {"then_subgraph_index": 1, "else_subgraph_index": 2}
 _WHILE = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
 #: Counts an int32 to 3, or as far as data say, and adds to what is beside it.
 _BELOW = _graph("i v", "go", _step("LESS", "i n", "go"), i=t((), I32), v=_V, n=c(3), go=t((), BOOL))
-_LONG = replace(_BELOW, tensors={**_BELOW.tensors, "n": c(90)})
+_LONG = replace(_BELOW, tensors={**_BELOW.tensors, "n": c(30)})
 _STEP = _graph(
     "i v", "j w", _step("ADD", "i one", "j"), _step("ADD", "v v", "w"),
     i=t((), I32), v=_V, one=c(1), j=t((), I32), w=_V,

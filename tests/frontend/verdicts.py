@@ -21,7 +21,7 @@ from glowmcu.ir.types import TensorType
 
 _SHOWN_ELEMENTS = 8
 #: Of a verdict; of what is behind it there is a checksum.
-_LONGEST = 120
+_LONGEST = 100
 
 
 def refusal(cause: Unsupported) -> str:
