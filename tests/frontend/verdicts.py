@@ -82,13 +82,13 @@ def _plain(value: object) -> str:
 
 
 def _data(data: Array) -> str:
-    flat = data.reshape(-1)
+    flat = _rounded(data).reshape(-1)
     if flat.size and (flat == flat[0]).all():
-        text = f"all {flat[0]}"
+        text = f"all {_number(flat[0].item())}"
     elif flat.size <= _SHOWN_ELEMENTS:
-        text = " ".join(map(str, flat.tolist()))
+        text = " ".join(map(_number, flat.tolist()))
     else:
-        text = f"crc {zlib.crc32(np.ascontiguousarray(data).tobytes()):08x}"
+        text = f"crc {zlib.crc32(flat.tobytes()):08x}"
     return f"{data.dtype}{list(data.shape)} {text}"
 
 
@@ -109,6 +109,18 @@ def _changed(whole: str, other: str) -> str:
 def _short(text: str, longest: int = _LONGEST) -> str:
     rest = text[longest:]
     return text if not rest else f"{text[:longest]}… {zlib.crc32(rest.encode()):08x}"
+
+
+def _number(number: float) -> str:
+    return f"{number:.4g}" if isinstance(number, float) else str(number)
+
+
+def _rounded(data: Array) -> Array:
+    """Real numbers to 12 bits: the last ones are the C library's."""
+    if data.dtype != np.float32:
+        return data
+    bits = (np.ascontiguousarray(data).view(np.int32) + 0x800) & ~0xFFF
+    return np.where(np.isfinite(data), bits.view(np.float32), data)
 
 
 def table(whole: str, found: Iterable[tuple[str, str]]) -> str:
