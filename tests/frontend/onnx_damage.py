@@ -191,6 +191,7 @@ def _of_counts(case: Case) -> Iterator[Damage]:
     yield "one result more", replace(case, results=more), None
     if len(case.results) > 1:
         yield "one result less", replace(case, results=case.results[:-1]), None
+        yield "no last result", replace(case, results=(*case.results[:-1], "")), None
         yield "no y0", replace(case, results=("", *case.results[1:])), None
 
 
