@@ -188,8 +188,8 @@ def _other_constants(value: object) -> Iterator[ast.AST]:
     if isinstance(value, bool):
         yield ast.Constant(not value)
     elif isinstance(value, int | float):
-        yield ast.Constant(value + 1)
-        yield ast.Constant(value - 1)
+        # To a real number that is large enough one more is the same.
+        yield from (ast.Constant(other) for other in (value + 1, value - 1) if other != value)
 
 
 def _other_conditions(node: ast.BoolOp) -> Iterator[ast.AST]:

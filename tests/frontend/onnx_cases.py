@@ -184,7 +184,8 @@ CASES: dict[str, tuple[Case, ...]] = {
         _op("Clip", x(2), c(-1, _F), c(2, _F)), _op("Clip", x(2), None, c(2, _F)),
         _op("Clip", x(2), x(), None), _op("Clip", x(2, dtype=_I32), c(-1, _I32), c(2, _I32)),
         _op("Clip", x(2), opset=6, min=-1.5, max=2.5), _op("PRelu", x(2, 3, 4), x(3, 1)),
-        _op("PRelu", x(2, 3, 4), x(3), opset=6), _op("BitwiseNot", x(2, dtype=_I32)),
+        _op("PRelu", x(2, 3, 4), x(3), opset=6), _op("PRelu", x(1, 2, 4), x(2), opset=6),
+        _op("BitwiseNot", x(2, dtype=_I32)),
         _op("BitShift", x(2, dtype="uint8"), x(2, dtype="uint8"), direction="RIGHT"),
     ),
     "fake_quantization": (
@@ -312,6 +313,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         _recurrent("RNN", 1, 1, 2, activations=[b"Affine"], activation_alpha=[0.25],
                    activation_beta=[0.5]),
         _op("GRU", x(2, 1, 4), x(1, 9, 4), x(1, 9, 3), layout=1),
+        _op("GRU", x(2, 1, 4), w(1, 9, 4), w(1, 9, 3), None, None, c(np.zeros((1, 1, 3)), _F)),
         _op("LSTM", x(1, 2, 4), x(1, 12, 4), x(1, 12, 3), x(1, 24), x(2, dtype=_I32), out=3),
     ),
     "reduction": (
