@@ -41,6 +41,8 @@ _LISTED = {
     "nodes_modes": (b"BRANCH_LT", b"BRANCH_GTE", b"BRANCH_EQ", b"BRANCH_NEQ", b"LEAF", b"other"),
     "activations": (b"Affine", b"HardSigmoid", b"ScaledTanh", b"Elu", b"ThresholdedRelu", b"other"),
 }
+#: Attributes that are element types: float32, int8, strings, float16, double, bfloat16, none.
+_OF_TYPES, _TYPES = ("to", "dtype", "output_datatype"), [1, 3, 8, 10, 11, 16, 99]
 #: What an importer may raise of a file in which attributes are of another kind.
 _DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError)
 
@@ -248,6 +250,8 @@ def _other_shapes(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     if shape:
         others = [(*shape[:-1], shape[-1] + 1), (*shape[:-1], 0)]
         others += [shape[1:], (1, *shape), (*shape, 1)]
+    if len(shape) > 2:
+        others.append((shape[0], shape[1] + 1, *shape[2:]))
     others += [()] if len(shape) < 3 else []
     return [other for other in dict.fromkeys(others) if other != shape]
 
@@ -257,9 +261,13 @@ def _of_attribute(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         return
     if isinstance(value, onnx.TensorProto):
         data = onnx.numpy_helper.to_array(value)
-        others = {"longer": np.resize(data, data.size + 1), "shorter": data[:-1]}
-        others |= {"+ 1": data + 1, "double": data.astype(np.float64)}
-        for what, other in others.items():
+        tensors = {
+            "longer": np.resize(data, data.size + 1),
+            "shorter": data[:-1],
+            "empty": data[:0],
+        }
+        tensors |= {"+ 1": data + 1, "double": data.astype(np.float64)}
+        for what, other in tensors.items():
             yield what, onnx.numpy_helper.from_array(np.asarray(other, order="C"), "data")
         return
     if isinstance(value, str | bytes):
@@ -267,8 +275,9 @@ def _of_attribute(name: str, value: Any) -> Iterator[tuple[str, Any]]:
             if word not in (value, getattr(value, "decode", str)()):
                 yield word, word
     elif isinstance(value, int | float):
-        for other in _other_numbers(value):
-            yield f"={_number(other)}", other
+        others = _TYPES if name in _OF_TYPES else _other_numbers(value)
+        for number in others:
+            yield f"={_number(number)}", number
     else:
         yield from _of_list(value)
         for word in _LISTED.get(name, ()):
