@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from glowmcu.frontend import graph_builder
 from glowmcu.frontend.onnx import control_flow as onnx_control_flow
 from glowmcu.frontend.onnx import signal, support_vectors, tree_attributes, written_loops
 from glowmcu.frontend.onnx.container import OnnxRecord
-from glowmcu.frontend.onnx.custom_c import custom_kind
+from glowmcu.frontend.onnx.custom_c import all_nodes, custom_kind
 from glowmcu.frontend.onnx.interpolation import LARGEST_SIZE
 from glowmcu.frontend.onnx.nodes import unsupported_operator as unsupported_node
 from glowmcu.frontend.onnx.recurrent import MAX_STEPS
@@ -27,7 +28,7 @@ from tests.frontend.onnx_damage import Case, c, w, x
 from tests.frontend.tflite_damage import Case as TfliteCase
 from tests.frontend.tflite_damage import t
 from tests.frontend.tflite_programs import PROGRAMS
-from tests.support.onnx_parts import node
+from tests.support.onnx_parts import node, record
 
 
 def onnx_case(kind: str, *operands: Any, **attributes: Any) -> Case:
@@ -140,6 +141,28 @@ def test_a_scan_that_is_written_out_has_an_end(monkeypatch: pytest.MonkeyPatch) 
         assert case.verdict().startswith(said)
 
 
+FEW: dict[str, tuple[Any, str]] = {
+    "frames of a queue": (tflite_cases.CASES["signal_queue"][1], "2 frames"),
+    "stacked frames": (tflite_cases.CASES["signal_queue"][-1], "4 frames"),
+    "parts": (Case("Split", (x(3),), {"num_outputs": 3}, ("y0", "y1", "y2"), 18), "3 parts"),
+    "parts of a sequence": (onnx_case("SplitToSequence", x(3)), "3 parts"),
+    "parts of one size": (onnx_case("SplitToSequence", x(5), c(2)), "3 parts"),
+    "frames": (onnx_case("STFT", x(1, 6, 1), c(2), None, c(2)), "3 frames"),
+    "nodes of trees": (onnx_cases.CASES["trees"][0], "6 nodes of trees"),
+    "nodes and leaves": (onnx_cases.CASES["trees"][-1], "5 nodes of trees"),
+}
+
+
+@pytest.mark.parametrize(("case", "said"), FEW.values(), ids=FEW)
+def test_what_makes_too_many_nodes_says_of_what(
+    case: Any, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_builder, "MAX_NODES", int(said.split(maxsplit=1)[0]))
+    assert f"it makes {said};" not in case.verdict()
+    monkeypatch.setattr(graph_builder, "MAX_NODES", int(said.split(maxsplit=1)[0]) - 1)
+    assert case.verdict().startswith(f"GM115 it makes {said};")
+
+
 def test_weights_of_trees_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     case = onnx_cases.CASES["trees"][0]
     for most, is_taken in ((4, True), (3, False)):
@@ -207,6 +230,12 @@ def test_c_of_the_users_is_called_by_the_name_alone_where_onnx_has_none_of_its_o
 ) -> None:
     custom: Any = dict.fromkeys(names)
     assert custom_kind(replace(node(), domain=domain), custom) == found
+
+
+def test_nodes_are_found_in_graphs_of_nodes() -> None:
+    inner = record(nodes=[node(kind="Inner", body=record(nodes=[node(kind="Innermost")]))])
+    model = record(nodes=[node(kind="If", then_branch=inner, other=3), node(kind="Last")])
+    assert [op.kind for op in all_nodes(model)] == ["If", "Inner", "Innermost", "Last"]
 
 
 def test_an_index_is_no_place_of_a_table_that_wraps_around() -> None:

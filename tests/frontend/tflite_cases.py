@@ -45,9 +45,9 @@ def _svdf(element: str, weights: str, bias: str) -> Case:
     )  # fmt: skip
 
 
-def _lstm(element: str) -> Case:
+def _lstm(element: str, weights: str) -> Case:
     is_real = element == F
-    gates = [w((2, 3), dtype=element)] * 4 + [w((2, 2), dtype=element)] * 4
+    gates = [w((2, 3), dtype=weights)] * 4 + [w((2, 2), dtype=weights)] * 4
     biases = [c([5, 6], F if is_real else I32, () if is_real else (0.125,))] * 4
     cell = t((1, 2), F if is_real else I16, None if is_real else 2**-11, variable=True)
     hidden = t((1, 2), element, variable=True)
@@ -58,7 +58,7 @@ def _lstm(element: str) -> Case:
     )
 
 
-def _detection(dtype: str, is_regular: bool) -> Case:
+def _detection(dtype: str, is_regular: bool, is_open: bool = False) -> Case:
     options = {
         "max_detections": 3, "max_classes_per_detection": 1, "num_classes": 2,
         "nms_score_threshold": 0.5, "nms_iou_threshold": 0.5, "use_regular_nms": is_regular,
@@ -67,6 +67,8 @@ def _detection(dtype: str, is_regular: bool) -> Case:
     }  # fmt: skip
     operands = t((1, 4, 4), dtype), t((1, 4, 3), dtype), c(np.ones((4, 4)), F)
     results = _real(1, 3, 4), _real(1, 3), _real(1, 3), _real(1)
+    if is_open:
+        results = tuple(_real() for _ in results)
     return Case("CUSTOM TFLite_Detection_PostProcess", operands, results, None, options)
 
 
@@ -144,7 +146,8 @@ CASES: dict[str, tuple[Case, ...]] = {
              "depth_multiplier": 2},
         ),
     ),
-    "detection": (_detection(F, is_regular=False), _detection(UI8, is_regular=True)),
+    "detection": (_detection(F, is_regular=False), _detection(UI8, is_regular=True),
+                  *(_detection(F, regular, is_open=True) for regular in (False, True))),
     "elementwise": (
         _two("ADD", fused_activation_function=1), _two("SUB", F), _two("MUL", I32), _two("DIV", F),
         _two("SQUARED_DIFFERENCE"), _two("MAXIMUM"), _two("PRELU"), _two("POW", F),
@@ -163,7 +166,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("CONCATENATION", (t(), t((2, 1))), (t((2, 4)),), {"axis": -1}),
         Case("PACK", (t(), t()), (t((2, 2, 3)),), {"axis": 1, "values_count": 2}),
     ),
-    "lstm": (_lstm(I8), _lstm(F)),
+    "lstm": (_lstm(I8, I8), _lstm(F, F), _lstm(F, I8)),
     "matmul": (
         Case("FULLY_CONNECTED", (t((2, 6)), w((3, 6), 3), c([5, 6, 7])), (t((2, 3)),),
              {"fused_activation_function": 1, "keep_num_dims": False}),

@@ -249,7 +249,11 @@ def _of_quantization(record: TensorRecord, is_result: bool) -> Iterator[tuple[st
 
 
 def _of_data(record: TensorRecord) -> Iterator[tuple[str, TensorRecord]]:
-    """Of whole numbers, which say where and how much."""
+    """Of whole numbers, which say where and how much; of real ones what is no number."""
+    if record.type_name == "FLOAT32" and record.shape in ((), (1,)):
+        for number in ("inf", "nan"):
+            data = memoryview(np.full(record.shape, float(number), np.float32).tobytes())
+            yield number, replace(record, data=data)
     if record.type_name not in ("INT16", "INT32", "INT64") or record.scales:
         return
     data = np.frombuffer(record.data or b"", _DTYPES[record.type_name])

@@ -51,7 +51,8 @@ def emitted(
             lines.append(f"no {name}")
         elif found.name != name:
             lines.append(f"{name} is {found.name}: {found.type}")
-    return "; ".join(lines) or "nothing"
+    lines.append(f"{builder._result_bytes} B paid for")
+    return "; ".join(lines)
 
 
 def _node(node: Node) -> str:
