@@ -428,6 +428,8 @@ CASES: dict[str, tuple[Case, ...]] = {
         _ml("TreeEnsembleClassifier", x(1, 3), out=2, classlabels_strings=[b"a", b"b", b"c"],
             post_transform="NONE", base_values=[0.5, 1.5, 2.5], **_TREE,
             **_leaves("class", [0, 1, 2, 1], [0.5, 0.5, 0.5, 0.5])),
+        _ml("TreeEnsembleClassifier", x(1, 3), out=2, classlabels_int64s=[0, 1, 2], **_TREE,
+            **_leaves("class", [0, 1, 2, 1], [0.5, 1.0, 0.5, 2.0])),
         _ml("TreeEnsembleClassifier", x(1, 3), out=2, classlabels_int64s=[0, 1],
             post_transform="NONE", base_values=[0.25], **_TREE,
             **_leaves("class", [0, 0, 0, 0], [0.5, -2.0, 3.0, 1.0])),
