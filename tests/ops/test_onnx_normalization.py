@@ -138,7 +138,7 @@ REFUSED = {
     "groups that do not divide": (
         ("GroupNormalization", [("x", F32, (1, 5, 2)), *[np.ones(5, np.float32)] * 2],
          {"num_groups": 2}),
-        "GroupNormalization: 2 groups of float32[1x5x2]",
+        "GroupNormalization: 5 channels in 2 groups",
     ),
     "an axis that is not there": (
         ("Softmax", [("x", F32, (1, 5))], {"axis": 4}),
