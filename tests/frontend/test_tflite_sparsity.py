@@ -146,7 +146,7 @@ WRONG: dict[str, tuple[list[int], list[int], list[Level]]] = {
     "an axis twice": ([0, 0], [], [2, ROWS]),
     "a level is missing": ([0, 1], [], [2]),
     "more values than places": ([0, 1], [], [2, 1]),
-    "an axis of less than nothing": ([0, 1], [], [-2, ROWS]),
+    "an axis of less than nothing": ([0, 1], [], [-1, ROWS]),
     "an axis of billions": ([0, 1], [], [1 << 31, ROWS]),
     "more rows than are told of": ([0, 1], [], [3, ROWS]),
     "rows that go back": ([0, 1], [], [2, Places(np.array([0, 3, 1]), ROWS.indices)]),
