@@ -56,8 +56,10 @@ def test_what_is_said_is_done() -> None:
 
 
 @pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("layers", [2, 3])
-@pytest.mark.parametrize(("kind", "steps"), [("GRU", 5), ("GRU", 1), ("LSTM", 5), ("RNN", 5)])
+@pytest.mark.parametrize(
+    ("kind", "steps", "layers"),
+    [("GRU", 5, 3), ("GRU", 1, 3), ("LSTM", 5, 3), ("RNN", 5, 3), ("GRU", 5, 2)],
+)
 def test_layers_that_share_one_state_write_their_parts_of_it(
     kind: str, steps: int, layers: int, turned: bool, tmp_path: Path
 ) -> None:
