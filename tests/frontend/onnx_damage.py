@@ -20,7 +20,7 @@ from tests.support.onnx_parts import onnx
 _DTYPES = ("float32", "uint8", "int32", "int64", "bool")
 _MOST_NUMBERS = 6
 _LARGEST = 2**31 - 1
-_OPSETS = (6, 10, 12, 20)
+_OPSETS = (6, 7, 9, 10, 11, 12, 13, 20)
 _WORDS: dict[str, tuple[str, ...]] = {
     "auto_pad": ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"),
     "mode": ("constant", "edge", "wrap", "linear", "cubic", "DCR", "CRD"),
