@@ -232,6 +232,22 @@ def test_c_of_the_users_is_called_by_the_name_alone_where_onnx_has_none_of_its_o
     assert custom_kind(replace(node(), domain=domain), custom) == found
 
 
+@pytest.mark.parametrize(("off", "is_taken"), [(1e-5, False), (0.99e-5, True)])
+def test_the_scale_of_a_bias_is_that_of_the_sums_within_a_tolerance(
+    off: float, is_taken: bool
+) -> None:
+    """The reference's, which is itself too much."""
+    case = tflite_cases.CASES["svdf"][0]
+    x, features, times, bias, queue = case.operands
+    assert times is not None
+    assert bias is not None
+    assert queue is not None
+    changed = replace(times, scales=(1.0,)), replace(queue, scales=(off,))
+    operands = x, features, changed[0], replace(bias, scales=()), changed[1]
+    verdict = replace(case, operands=operands).verdict()
+    assert verdict.startswith("GM106 svdf: its bias has scale 0, expected 1e-05") != is_taken
+
+
 def test_nodes_are_found_in_graphs_of_nodes() -> None:
     inner = record(nodes=[node(kind="Inner", body=record(nodes=[node(kind="Innermost")]))])
     model = record(nodes=[node(kind="If", then_branch=inner, other=3), node(kind="Last")])

@@ -10,7 +10,7 @@ import pytest
 import tflite
 
 from glowmcu.errors import GlowmcuError
-from glowmcu.frontend.tflite.container import damaged_file, read_container
+from glowmcu.frontend.tflite.container import damaged_file, described, read_container
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.pipeline import reference_graph
 
@@ -144,3 +144,8 @@ def test_constants_may_share_their_data_but_not_without_end() -> None:
     assert [bytes(tensor.data or b"") for tensor in few.tensors[1:4]] == [bytes(400)] * 3
     with pytest.raises(GlowmcuError, match="its parts overlap"):
         read_container(sharing(constants(40_000, *[1] * 30)), "m.tflite")
+
+
+def test_damage_is_told_by_what_it_raised_if_that_says_nothing() -> None:
+    told = [described(cause) for cause in (ValueError("x" * 201), ValueError(), MemoryError())]
+    assert told == ["x" * 200, "ValueError", "MemoryError"]

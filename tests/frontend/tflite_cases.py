@@ -117,6 +117,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "comparison": (
         _two("EQUAL", out=BOOL), _two("LOGICAL_AND", BOOL), _one("LOGICAL_NOT", BOOL),
         Case("SELECT", (t(kind=BOOL), t(), t()), (t(),)),
+        Case("SELECT", (t((3,), BOOL), t((3,)), t((3,))), (t((3,)),)),
         Case("SELECT_V2", (t((3,), BOOL), t(), t()), (t(),)),
     ),
     "complex_numbers": (

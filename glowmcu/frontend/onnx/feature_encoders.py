@@ -111,7 +111,7 @@ def import_label_encoder(state: Import, op: NodeRecord) -> None:
     """A value for each key; numbers to names at the end of a model: the name's index."""
     x = state.value(op, 0)
     keys = _list(op, "keys")
-    if isinstance(keys, list) or keys.dtype.kind not in "fiu" or keys.size == 0:
+    if isinstance(keys, list) or keys.size == 0:
         raise Unsupported(
             "GM105", "LabelEncoder: its keys are strings, which are no tensor",
             "encode them as numbers in the application",

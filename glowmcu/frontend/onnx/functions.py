@@ -77,8 +77,8 @@ def _spell_out_defaults(op: Any, model: Any, onnx: Any) -> None:
     """Give `op` the attributes that it leaves to their defaults: the inliner forgets those."""
     versions = {item.domain: int(item.version) for item in model.opset_import}
     try:
-        schema = onnx.defs.get_schema(op.op_type, versions.get(op.domain, 1), op.domain)
-    except onnx.defs.SchemaError:
+        schema = onnx.defs.get_schema(op.op_type, versions[op.domain], op.domain)
+    except (KeyError, onnx.defs.SchemaError):
         return
     given = {attribute.name for attribute in op.attribute}
     for name, attribute in sorted(schema.attributes.items()):

@@ -140,7 +140,7 @@ def import_conv_integer(state: Import, op: NodeRecord) -> None:
     """int32 sums of the differences to the zero points; the weights' may be one a channel."""
     weights = state.value(op, 1)
     _expect_exact(state, op, tuple(range(1, weights.type.rank)))
-    operands = _offsets(state, op, 0, 2, 0), _offsets(state, op, 1, 3, weights.type.rank - 1)
+    operands = _offsets(state, op, 0, 2), _offsets(state, op, 1, 3, weights.type.rank - 1)
     _bind_whole(state, op, _run(state, op, "Conv", operands, f"{op.outputs[0]}/real",
                                 op.attributes))  # fmt: skip
 
@@ -149,7 +149,7 @@ def import_conv_integer(state: Import, op: NodeRecord) -> None:
 def import_matmul_integer(state: Import, op: NodeRecord) -> None:
     """int32 sums; zero points per tensor, per row on the left or per column on the right."""
     _expect_exact(state, op, (-1 if state.value(op, 1).type.rank == 1 else -2,))
-    operands = _offsets(state, op, 0, 2, 1), _offsets(state, op, 1, 3, 0)
+    operands = _offsets(state, op, 0, 2, 1), _offsets(state, op, 1, 3)
     _bind_whole(state, op, _run(state, op, "MatMul", operands, f"{op.outputs[0]}/real"))
 
 
@@ -180,7 +180,7 @@ def _largest_zero_point(state: Import, op: NodeRecord, position: int) -> int:
     return int(np.abs(points).max(initial=0))
 
 
-def _offsets(state: Import, op: NodeRecord, position: int, point: int, behind: int) -> str:
+def _offsets(state: Import, op: NodeRecord, position: int, point: int, behind: int = 0) -> str:
     """The name of an operand minus its zero point, float32; the point has `behind` axes behind."""
     name = f"{op.outputs[0]}/offset{position}"
     real = state.add(op, Cast(), [state.value(op, position)], ElementType.F32)

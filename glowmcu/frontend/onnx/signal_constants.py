@@ -59,7 +59,6 @@ def import_mel_weight_matrix(state: Import, op: NodeRecord) -> None:
             f"at {rate} Hz",
         )
     state.builder.afford((bins, channels), 8, "a matrix")
-    state.builder.afford((channels + 2,), 8, "a list of edges")
     edges = _mel_edges(channels, length, rate, lower, upper)
     if int(edges[-1]) >= bins:
         raise Unsupported(

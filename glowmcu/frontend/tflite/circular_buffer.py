@@ -86,11 +86,12 @@ def _cycles(state: Import, op: OperatorRecord, out: TensorType) -> int:
     """Every how many runs it lets the others run. Where the options do not say, TensorFlow Lite
     Micro guesses by the shapes and places of buffers in the models that it was made for.
     """
-    cycles = whole_options(op, "cycles_max")["cycles_max"] if op.custom_options else 0
-    if cycles > 2**31 - 1:
-        raise Unsupported("GM128", f"CIRCULAR_BUFFER: cycles_max is {cycles}, beyond int32")
-    if cycles > 0:
-        return cycles
+    if op.custom_options:
+        cycles = whole_options(op, "cycles_max")["cycles_max"]
+        if cycles > 2**31 - 1:
+            raise Unsupported("GM128", f"CIRCULAR_BUFFER: cycles_max is {cycles}, beyond int32")
+        if cycles > 0:
+            return cycles
     guesses = state.side_table(_Guesses)
     guesses.count += 1
     is_fifth = guesses.count == _LAST_PLACE and out.shape[2:] == _LAST_SHAPE

@@ -97,6 +97,11 @@ class ModelRecord:
         return replace(self.others[number - 1], others=self.others)
 
 
+def described(cause: BaseException) -> str:
+    """What an accessor has to say, or at least what it raised."""
+    return str(cause)[:200] or type(cause).__name__
+
+
 @contextmanager
 def damaged_file(file_name: str, size_bytes: int) -> Iterator[None]:
     """Turn what flatbuffer accessors raise on nonsense into GM101."""
@@ -105,7 +110,7 @@ def damaged_file(file_name: str, size_bytes: int) -> Iterator[None]:
     except GlowmcuError:
         raise
     except DECODE_ERRORS as cause:
-        what = str(cause)[:200] or type(cause).__name__
+        what = described(cause)
         if isinstance(cause, (struct.error, IndexError)):
             what = f"it has {size_bytes} bytes, and a part of it lies beyond them"
         raise error(

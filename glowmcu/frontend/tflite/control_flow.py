@@ -18,7 +18,7 @@ from glowmcu.frontend.control_flow import (
     expect_same_types,
 )
 from glowmcu.frontend.control_flow_nodes import Inside, LoopPart, Place, add_if, add_loop
-from glowmcu.frontend.tflite.container import DECODE_ERRORS, OperatorRecord
+from glowmcu.frontend.tflite.container import DECODE_ERRORS, OperatorRecord, described
 from glowmcu.frontend.tflite.custom_c import importers_with
 from glowmcu.frontend.tflite.importer import Import, importer, load_importers
 from glowmcu.frontend.tflite.unsupported import unsupported_operator
@@ -271,6 +271,5 @@ def subgraph_results(inner: Import, op: OperatorRecord, operands: Sequence[Value
             message = f"{where}: {cause.message}"
             raise Unsupported(cause.code, message, cause.hint, cause.bind) from cause
         except DECODE_ERRORS as cause:
-            what = str(cause)[:200] or type(cause).__name__
-            raise Unsupported("GM101", f"{where} is damaged: {what}") from cause
+            raise Unsupported("GM101", f"{where} is damaged: {described(cause)}") from cause
     return [inner.tensor_value(index) for index in inner.model.outputs]

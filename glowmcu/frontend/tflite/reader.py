@@ -11,6 +11,7 @@ from glowmcu.frontend.tflite.container import (
     DECODE_ERRORS,
     ModelRecord,
     OperatorRecord,
+    described,
     read_container,
 )
 from glowmcu.frontend.tflite.custom_c import importers_with
@@ -117,7 +118,7 @@ def _import_operators(state: Import, file_name: str, refused: set[int]) -> list[
 def _damaged(op: OperatorRecord, cause: BaseException, where: str) -> Problem:
     return Problem(
         "GM101",
-        f"operator {op.name} is damaged: {str(cause)[:200] or type(cause).__name__}",
+        f"operator {op.name} is damaged: {described(cause)}",
         where,
         "is the file complete? export or download it again",
     )

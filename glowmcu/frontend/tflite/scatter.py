@@ -21,7 +21,7 @@ def import_scatter_nd(state: Import, op: OperatorRecord) -> None:
     indices, updates = state.value(op, 0), state.value(op, 1)
     shape = integer_list(state, op, 2, "the result's shape")
     depth = indices.type.shape[-1] if indices.type.rank else 0
-    if min(shape, default=0) < 1 or not 1 <= depth <= len(shape):
+    if any(size < 1 for size in shape) or not 1 <= depth <= len(shape):
         raise Unsupported("GM106", f"scatter_nd: {indices.type} are no coordinates of {shape}")
     expect_inside(state, op, shape[:depth], 0)
     element = updates.type.element

@@ -137,8 +137,6 @@ def _entered(level: Level, places: _Ints, most: int) -> tuple[_Ints, _Ints, _Int
     if ends.size and (ends[0] < 0 or ends[1] > level.indices.size):
         raise ValueError("a row of a sparse tensor lies beyond its indices")
     counts = segments[places + 1] - segments[places]
-    if counts.sum() > most:
-        raise ValueError(f"a sparse tensor of {most} places has {counts.sum()} in an axis")
     parents = np.repeat(np.arange(places.size), counts)
     before = np.cumsum(counts) - counts
     own = segments[places][parents] + np.arange(parents.size) - before[parents]

@@ -40,10 +40,9 @@ class Variables:
 
     def name(self, op: OperatorRecord) -> str:
         """The variable that the operator's first operand refers to."""
-        handle = op.inputs[0] if op.inputs else -1
-        if handle not in self.names:
+        if not op.inputs or op.inputs[0] not in self.names:
             raise Unsupported("GM105", f"{op.name} lacks the handle of a variable")
-        return self.names[handle]
+        return self.names[op.inputs[0]]
 
 
 def _of(state: Import) -> Variables:
