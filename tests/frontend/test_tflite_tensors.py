@@ -50,8 +50,10 @@ TYPES: dict[str, tuple[TensorRecord, str]] = {
     ),
     "text": (tensor("STRING", data=BYTES), "GM105 tensor 't' is STRING; supported: INT8, INT4, "
              "UINT8, INT16, INT32, UINT32, INT64, UINT64, FLOAT32, BOOL"),
-    "an open axis": (tensor(shape=(2, -1), open_axes=(1,)), "GM104 input 't' has a dynamic shape, 2x?; "
-                     "expected every size fixed"),
+    "an open axis": (
+        tensor(shape=(2, -1), open_axes=(1,)),
+        "GM104 input 't' has a dynamic shape, 2x?; expected every size fixed",
+    ),
     "no elements": (tensor(shape=(0, 3)), "i8[0, 3]"),
     "one scale": (tensor(scales=(0.5,), points=(3,)), "i8[2, 3] [0.5] [3] None"),
     "two points for it": (tensor(scales=(0.5,), points=(3, 4)), "i8[2, 3] [0.5] [3] None"),

@@ -47,11 +47,10 @@ def _operation(state: Import, op: OperatorRecord, boxes: int) -> DetectionPostpr
     places = declared[1] if len(declared) == _OPERANDS else 0
     if options.get("use_regular_nms"):
         per_class = _whole_option(options, "detections_per_class", _DETECTIONS_PER_CLASS)
-        places = places or max(most, 0)
+        places = places or most
         return RegularDetection(classes, most, places, *thresholds, scales, per_class)
     per_box = _whole_option(options, "max_classes_per_detection")
-    ranks = max(min(per_box, classes), 0)
-    places = places or ranks**2 * max(min(most, boxes), 0)
+    places = places or min(per_box, classes) ** 2 * min(most, boxes)
     return FastDetection(classes, most, places, *thresholds, scales, per_box)
 
 

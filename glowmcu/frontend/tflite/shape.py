@@ -36,7 +36,7 @@ def import_reshape(state: Import, op: OperatorRecord) -> None:
 
 def _resolve(shape: Shape, element_count: int) -> Shape:
     known = math.prod(size for size in shape if size != -1)
-    if shape.count(-1) != 1 or known == 0 or element_count % known:
+    if known == 0 or element_count % known:
         return shape
     return tuple(element_count // known if size == -1 else size for size in shape)
 
