@@ -36,7 +36,7 @@ def import_reshape(state: Import, op: OperatorRecord) -> None:
 
 def _resolve(shape: Shape, element_count: int) -> Shape:
     known = math.prod(size for size in shape if size != -1)
-    if known == 0 or element_count % known:
+    if known == 0:
         return shape
     return tuple(element_count // known if size == -1 else size for size in shape)
 
