@@ -20,13 +20,14 @@ from glowmcu.frontend.onnx.interpolation import LARGEST_SIZE
 from glowmcu.frontend.onnx.nodes import unsupported_operator as unsupported_node
 from glowmcu.frontend.onnx.recurrent import MAX_STEPS
 from glowmcu.frontend.tflite import control_flow as tflite_control_flow
+from glowmcu.frontend.tflite import variables
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import load_importers
 from glowmcu.frontend.tflite.unsupported import unsupported_operator
 from tests.frontend import onnx_cases, tflite_cases
 from tests.frontend.onnx_damage import Case, c, w, x
 from tests.frontend.tflite_damage import Case as TfliteCase
-from tests.frontend.tflite_damage import t
+from tests.frontend.tflite_damage import options_table, t
 from tests.frontend.tflite_programs import PROGRAMS
 from tests.support.onnx_parts import node, record
 
@@ -246,6 +247,12 @@ def test_the_scale_of_a_bias_is_that_of_the_sums_within_a_tolerance(
     operands = x, features, changed[0], replace(bias, scales=()), changed[1]
     verdict = replace(case, operands=operands).verdict()
     assert verdict.startswith("GM106 svdf: its bias has scale 0, expected 1e-05") != is_taken
+
+
+def test_the_name_of_a_variable_has_an_end() -> None:
+    names = {"container": "c" * 4097, "shared_name": "s" * 4097}
+    op = OperatorRecord(0, "VAR_HANDLE", (), (0,), options_table("VAR_HANDLE", names))
+    assert variables._handle_name(op) == "c" * 4096 + "/" + "s" * 4096
 
 
 def test_nodes_are_found_in_graphs_of_nodes() -> None:
