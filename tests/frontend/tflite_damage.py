@@ -191,6 +191,9 @@ def _of_tensor(record: TensorRecord, is_result: bool) -> Iterator[tuple[str, Ten
     for kind in _RESULT_TYPES if is_result else _DTYPES:
         if kind != record.type_name:
             yield kind.lower(), _retyped(record, kind)
+    if record.type_name in _SCALED:
+        wide = _retyped(record, "INT32")
+        yield "scaled int32", replace(wide, scales=(0.5,), zero_points=(0,))
     yield from _of_quantization(record, is_result)
     if record.is_variable:
         yield "no variable", replace(record, is_variable=False)
