@@ -242,7 +242,7 @@ PROGRAMS: dict[str, Program] = {
     "a loop that data end": _with(_BY_DATA, _BELOW, _STEP),
     "a loop with a variable": _with(_BY_DATA, _BELOW, _STEP_OF_VARIABLE),
     "a short loop with a variable": _with(_LOOP, _BELOW, _STEP_OF_VARIABLE),
-    "a buffer that is taken to be the last, and one behind it": _graph(
+    "a last buffer and one behind it": _graph(
         "x", "y", *(_step(_RING, "x", f"b{n}") for n in range(4)), _step(_RING, "x", "y"),
         x=t((1, 1, 2, 96)), **{f"b{n}": t((1, 7, 2, 96), variable=True) for n in range(3)},
         b3=_ROWS, y=t((1, 7, 2, 96), variable=True),
