@@ -10,7 +10,7 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite import container
-from glowmcu.frontend.tflite.sparsity import Level, Places, densified
+from glowmcu.frontend.tflite.sparsity import Level, Places, _vector, densified
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import Session
 from glowmcu.pipeline import reference_graph
@@ -174,6 +174,12 @@ def test_what_contradicts_itself_is_damaged(
 ) -> None:
     with pytest.raises(ValueError, match="sparse"):
         densified(np.ones(3, np.float32), (2, 3), order, blocks, levels)
+
+
+@pytest.mark.parametrize("kind", [0, schema.SparseIndexVector.Uint8Vector, 9])
+def test_an_axis_without_a_list_is_damaged(kind: int) -> None:
+    with pytest.raises(ValueError, match="a sparse axis has no list of its places"):
+        _vector(kind, None, lambda count: count)
 
 
 def test_an_axis_may_have_no_places() -> None:

@@ -270,6 +270,8 @@ CASES: dict[str, tuple[Case, ...]] = {
                 frame_step=2, prefill=True),
         _custom("SignalFramer", (_samples(2, 4),), (_samples(2, 2, 3), t((), BOOL)), frame_size=3,
                 frame_step=2, prefill=False),
+        _custom("SignalFramer", (_samples(2),), (_samples(2, 1), t((), BOOL)), frame_size=1,
+                frame_step=1, prefill=False),
         _custom("SignalFramer", (_samples(2),), (_samples(1, 3), t((), BOOL)), frame_size=3,
                 frame_step=2, prefill=True),
         _custom("SignalStacker", (_samples(3),), (_samples(3), t((), BOOL)), num_channels=3,

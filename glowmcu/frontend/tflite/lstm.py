@@ -87,7 +87,7 @@ def _record(state: Import, op: OperatorRecord, position: int, what: str) -> Tens
     record = state.model.tensors[op.inputs[position]]
     if record.data is None:
         raise Unsupported("GM105", f"{op.name}: the {what} must be a constant", _HINT)
-    if position < _RECURRENT.stop and record.type_name not in _STORED:
+    if position not in _BIAS and record.type_name not in _STORED:
         raise Unsupported("GM105", f"{op.name}: the {what} are {record.type_name}, not INT8")
     return record
 
