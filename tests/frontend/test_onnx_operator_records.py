@@ -6,8 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
+from glowmcu.frontend.onnx.importer import load_importers
 from tests.frontend.onnx_cases import CASES
 from tests.frontend.onnx_damage import report
+
+
+def test_every_importer_has_a_case() -> None:
+    importers = load_importers()
+    cases = [case for family in CASES.values() for case in family]
+    assert {importers[case.domain, case.kind] for case in cases} == set(importers.values())
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

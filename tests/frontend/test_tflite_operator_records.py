@@ -9,11 +9,20 @@ import pytest
 
 from glowmcu.frontend.tflite.activation import import_relu6
 from glowmcu.frontend.tflite.gather import expect_inside
+from glowmcu.frontend.tflite.importer import load_importers
 from tests.frontend.test_tflite_import import importing, operator, refused, tensor
 from tests.frontend.tflite_cases import CASES
 from tests.frontend.tflite_damage import report
 from tests.frontend.tflite_programs import PROGRAMS
 from tests.frontend.tflite_programs import report as report_of
+
+
+def test_every_importer_has_a_case() -> None:
+    importers = load_importers()
+    graphs = [graph for program in PROGRAMS.values() for graph in (program, *program.others)]
+    kinds = {case.kind for family in CASES.values() for case in family}
+    kinds |= {step.kind for graph in graphs for step in graph.steps}
+    assert {importers[kind] for kind in kinds} == set(importers.values())
 
 
 @pytest.mark.parametrize("family", CASES)
