@@ -10,7 +10,7 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite import container
-from glowmcu.frontend.tflite.sparsity import Level, Places, _vector, densified
+from glowmcu.frontend.tflite.sparsity import Level, Places, _vector, dense, densified
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import Session
 from glowmcu.pipeline import reference_graph
@@ -174,6 +174,12 @@ def test_what_contradicts_itself_is_damaged(
 ) -> None:
     with pytest.raises(ValueError, match="sparse"):
         densified(np.ones(3, np.float32), (2, 3), order, blocks, levels)
+
+
+@pytest.mark.parametrize("shape", [(1 << 40,), (0, 1 << 40)])
+def test_a_tensor_that_is_too_large_is_refused_before_it_is_made(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="a sparse tensor has the shape"):
+        dense(memoryview(b""), "INT8", shape, None, lambda count: count)
 
 
 @pytest.mark.parametrize("kind", [0, schema.SparseIndexVector.Uint8Vector, 9])

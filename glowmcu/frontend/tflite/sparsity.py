@@ -131,10 +131,9 @@ def _entered(level: Level, places: _Ints, most: int) -> tuple[_Ints, _Ints, _Int
         own = np.tile(np.arange(level), places.size)
         return parents, places[parents] * level + own, own
     segments = level.segments
-    ends = np.array([*segments[:1], *segments[-1:]])
     if places.max(initial=-1) + 1 >= segments.size or (np.diff(segments) < 0).any():
         raise ValueError("the rows of a sparse tensor do not follow each other")
-    if ends.size and (ends[0] < 0 or ends[1] > level.indices.size):
+    if segments[0] < 0 or segments[-1] > level.indices.size:
         raise ValueError("a row of a sparse tensor lies beyond its indices")
     counts = segments[places + 1] - segments[places]
     parents = np.repeat(np.arange(places.size), counts)
