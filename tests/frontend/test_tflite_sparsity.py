@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from glowmcu.errors import GlowmcuError
-from glowmcu.frontend.tflite import container
-from glowmcu.frontend.tflite.sparsity import Level, Places, _vector, dense, densified
+from glowmcu.frontend.tflite import container, sparsity
+from glowmcu.frontend.tflite.sparsity import Level, Places, _integers, _vector, dense, densified
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import Session
 from glowmcu.pipeline import reference_graph
@@ -141,38 +142,57 @@ def test_a_layer_of_sparse_weights_equals_litert(through_densify: bool) -> None:
 
 
 ROWS = Places(np.array([0, 2, 3]), np.array([0, 2, 1]))
-WRONG: dict[str, tuple[list[int], list[int], list[Level]]] = {
-    "no order": ([], [], []),
-    "an axis twice": ([0, 0], [], [2, ROWS]),
-    "a level is missing": ([0, 1], [], [2]),
-    "more values than places": ([0, 1], [], [2, 1]),
-    "an axis of less than nothing": ([0, 1], [], [-1, ROWS]),
-    "an axis of billions": ([0, 1], [], [1 << 31, ROWS]),
-    "more rows than are told of": ([0, 1], [], [3, ROWS]),
-    "rows that go back": ([0, 1], [], [2, Places(np.array([0, 3, 1]), ROWS.indices)]),
-    "rows beyond the indices": (
-        [0, 1],
-        [],
-        [2, Places(np.array([0, 2, 9]), ROWS.indices)],
+_ORDER, _FOLLOW = (
+    "a sparse tensor of rank 2 goes through ",
+    "the rows of a sparse tensor do not follow",
+)
+_BEYOND, _AXIS = (
+    "a row of a sparse tensor lies beyond",
+    "a sparse tensor of 3 places has an axis of ",
+)
+_OUTSIDE, _BLOCKS = (
+    "a value of a sparse tensor lies outside",
+    "a sparse tensor of rank 2 has blocks of ",
+)
+_COUNT = "a sparse tensor has 3 values for {} places"
+
+
+def rows(segments: list[int], indices: list[int]) -> Places:
+    return Places(np.array(segments, np.int64), np.array(indices, np.int64))
+
+
+WRONG: dict[str, tuple[list[int], list[int], list[Level], str]] = {
+    "no order": ([], [], [], f"{_ORDER}[]"),
+    "an axis twice": ([0, 0], [], [2, ROWS], f"{_ORDER}[0, 0]"),
+    "a level is missing": ([0, 1], [], [2], f"{_ORDER}[0, 1]"),
+    "more values than places": ([0, 1], [], [2, 1], _COUNT.format(2)),
+    "places that do not begin with the first": (
+        [0, 1], [], [2, rows([1, 2, 4], [0, 1, 0, 1])], _COUNT.format(3)
     ),
-    "rows before them": ([0, 1], [], [2, Places(np.array([-1, 2, 3]), ROWS.indices)]),
-    "a place outside": ([0, 1], [], [2, Places(ROWS.segments, np.array([0, 9, 1]))]),
-    "a place before": ([0, 1], [], [2, Places(ROWS.segments, np.array([0, -1, 1]))]),
-    "no rows": ([0, 1], [], [2, Places(np.zeros(0, np.int64), np.zeros(0, np.int64))]),
-    "a block of no axis": ([0, 1, 2], [5], [2, ROWS, 1]),
+    "an axis of less than nothing": ([0, 1], [], [-1, ROWS], f"{_AXIS}-1"),
+    "an axis of billions": ([0, 1], [], [1 << 31, ROWS], f"{_AXIS}{1 << 31}"),
+    "an axis of one more than all places": ([0, 1], [], [4, ROWS], f"{_AXIS}4"),
+    "axes that are too large together": ([0, 1], [], [2, 2], f"{_AXIS}2"),
+    "more rows than are told of": ([0, 1], [], [3, ROWS], _FOLLOW),
+    "rows that go back": ([0, 1], [], [2, rows([0, 3, 2], [0, 2, 1])], _FOLLOW),
+    "rows beyond the indices": ([0, 1], [], [2, rows([0, 2, 4], [0, 2, 1])], _BEYOND),
+    "rows before them": ([0, 1], [], [2, rows([-1, 2, 3], [0, 2, 1])], _BEYOND),
+    "a place outside": ([0, 1], [], [2, rows([0, 2, 3], [0, 3, 1])], _OUTSIDE),
+    "a place before": ([0, 1], [], [2, rows([0, 2, 3], [0, -1, 1])], _OUTSIDE),
+    "no rows": ([0, 1], [], [2, rows([], [])], _FOLLOW),
+    "a block of no axis": ([0, 1, 2], [2], [2, ROWS, 1], f"{_BLOCKS}[2]"),
+    "a block of an axis before": ([0, 1, 2], [-1], [2, ROWS, 1], f"{_BLOCKS}[-1]"),
     "a block that is no size": (
-        [0, 1, 2],
-        [1],
-        [1, 1, Places(ROWS.segments[[0, 2]], ROWS.indices)],
+        [0, 1, 2], [1], [1, 1, rows([0, 3], [0, 2, 1])], "a block of a sparse tensor has a list"
     ),
-}
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("order", "blocks", "levels"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("order", "blocks", "levels", "said"), WRONG.values(), ids=WRONG)
 def test_what_contradicts_itself_is_damaged(
-    order: list[int], blocks: list[int], levels: list[Level]
+    order: list[int], blocks: list[int], levels: list[Level], said: str
 ) -> None:
-    with pytest.raises(ValueError, match="sparse"):
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
         densified(np.ones(3, np.float32), (2, 3), order, blocks, levels)
 
 
@@ -182,14 +202,45 @@ def test_a_tensor_that_is_too_large_is_refused_before_it_is_made(shape: tuple[in
         dense(memoryview(b""), "INT8", shape, None, lambda count: count)
 
 
-@pytest.mark.parametrize("kind", [0, schema.SparseIndexVector.Uint8Vector, 9])
-def test_an_axis_without_a_list_is_damaged(kind: int) -> None:
+@pytest.mark.parametrize(("shape", "most"), [((2, 3), 24), ((0, 3), 12)])
+def test_a_tensor_is_as_large_as_tensors_may_be(
+    shape: tuple[int, ...], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sparsity.limits, "tensor_bytes", lambda: most - 1)
+    with pytest.raises(ValueError, match="a sparse tensor has the shape"):
+        dense(memoryview(b""), "FLOAT32", shape, None, lambda count: count)
+    monkeypatch.setattr(sparsity.limits, "tensor_bytes", lambda: most)
+    with pytest.raises(AttributeError):  # the parameters, which there are none of
+        dense(memoryview(b""), "FLOAT32", shape, None, lambda count: count)
+
+
+def test_types_without_a_way_to_store_them_are_damaged() -> None:
+    said = "a sparse tensor is INT16; supported: FLOAT32, FLOAT16, INT8"
+    with pytest.raises(ValueError, match=said):
+        dense(memoryview(b""), "INT16", (2,), None, lambda count: count)
+
+
+@pytest.mark.parametrize(
+    ("kind", "table"),
+    [(0, None), (schema.SparseIndexVector.Uint8Vector, None), (0, object()), (9, object())],
+)
+def test_an_axis_without_a_list_is_damaged(kind: int, table: Any) -> None:
     with pytest.raises(ValueError, match="a sparse axis has no list of its places"):
-        _vector(kind, None, lambda count: count)
+        _vector(kind, table, lambda count: count)
+
+
+def test_no_integers_are_not_read() -> None:
+    found = _integers(0, lambda: [1], lambda count: count)
+    assert (found.size, found.dtype) == (0, np.int64)
+    assert _integers(1, lambda: 7, lambda count: count).tolist() == [7]
 
 
 def test_an_axis_may_have_no_places() -> None:
-    assert densified(np.zeros(0, np.float32), (0,), [0], [], [0]).shape == (0,)
+    nothing = np.zeros(0, np.float32)
+    assert densified(nothing, (0,), [0], [], [0]).shape == (0,)
+    assert densified(nothing, (0, 3), [0, 1], [], [0, rows([0], [])]).shape == (0, 3)
+    with pytest.raises(ValueError, match=_FOLLOW):
+        densified(nothing, (0, 3), [0, 1], [], [0, rows([], [])])
 
 
 def test_a_file_that_contradicts_itself_is_refused() -> None:

@@ -16,7 +16,7 @@ from glowmcu.frontend.tflite.container import (
 from glowmcu.frontend.tflite.importer import Import, load_importers
 from glowmcu.frontend.tflite.writer_options import OptionValue
 from glowmcu.input_options import InputOptions
-from tests.frontend.tflite_damage import c, options_table, t
+from tests.frontend.tflite_damage import c, options_table, t, w
 from tests.frontend.verdicts import emitted, said, table
 
 
@@ -242,6 +242,11 @@ PROGRAMS: dict[str, Program] = {
     "a loop that data end": _with(_BY_DATA, _BELOW, _STEP),
     "a loop with a variable": _with(_BY_DATA, _BELOW, _STEP_OF_VARIABLE),
     "a short loop with a variable": _with(_LOOP, _BELOW, _STEP_OF_VARIABLE),
+    "two layers with one state": _graph(
+        "x", "y z", _step("SVDF", "x f t b s", "y", rank=2), _step("SVDF", "x f t b s", "z", rank=2),
+        x=t((1, 3), F), f=w((4, 3), dtype=F), t=w((4, 2), dtype=F), b=c([5, 6], F),
+        s=t((1, 8), F, variable=True), y=t((1, 2), F), z=t((1, 2), F),
+    ),
     "a last buffer and one behind it": _graph(
         "x", "y", *(_step(_RING, "x", f"b{n}") for n in range(4)), _step(_RING, "x", "y"),
         x=t((1, 1, 2, 96)), **{f"b{n}": t((1, 7, 2, 96), variable=True) for n in range(3)},

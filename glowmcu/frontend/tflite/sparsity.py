@@ -100,7 +100,7 @@ def densified(
         raise ValueError(f"a sparse tensor of rank {rank} has blocks of {list(block_map)[:20]}")
     # No level of a file that is whole has more places than its values or its rows.
     rows = (level.segments.size for level in levels if isinstance(level, Places))
-    most = max(values.size, *rows, 0)
+    most = max([values.size, *rows])
     places = np.zeros(1, np.int64)
     coordinates: dict[int, _Ints] = {}
     for axis, level in zip(order, levels, strict=True):
