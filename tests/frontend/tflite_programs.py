@@ -243,7 +243,7 @@ PROGRAMS: dict[str, Program] = {
     "a loop with a variable": _with(_BY_DATA, _BELOW, _STEP_OF_VARIABLE),
     "a short loop with a variable": _with(_LOOP, _BELOW, _STEP_OF_VARIABLE),
     "two layers with one state": _graph(
-        "x", "y z", _step("SVDF", "x f t b s", "y", rank=2), _step("SVDF", "x f t b s", "z", rank=2),
+        "x", "y z", *(_step("SVDF", "x f t b s", name, rank=2) for name in "yz"),
         x=t((1, 3), F), f=w((4, 3), dtype=F), t=w((4, 2), dtype=F), b=c([5, 6], F),
         s=t((1, 8), F, variable=True), y=t((1, 2), F), z=t((1, 2), F),
     ),
