@@ -7,7 +7,7 @@ import pytest
 from flatbuffers import flexbuffers
 
 from glowmcu.errors import GlowmcuError
-from glowmcu.frontend.tflite.flexbuffer import read_numbers
+from glowmcu.frontend.tflite.flexbuffer import _Reader, read_numbers
 from glowmcu.frontend.tflite.reader import read_tflite
 from tests.support.signal_models import flexbuffer, signal_model
 from tests.support.single_op import Tensor
@@ -105,3 +105,16 @@ def test_an_option_that_is_not_whole_is_refused() -> None:
     with pytest.raises(GlowmcuError, match=r"shift is 1.5, not a whole number") as caught:
         read_tflite(signal_model("SignalWindow", *WINDOW, {"shift": 1.5}), "m.tflite")
     assert caught.value.code == "GM128"
+
+
+@pytest.mark.parametrize(
+    ("at", "count", "found"),
+    [(0, 2, b"ab"), (1, 1, b"b"), (2, 0, b""), (-1, 1, None), (1, 2, None), (3, 0, None)],
+)
+def test_no_byte_outside_is_read(at: int, count: int, found: bytes | None) -> None:
+    reader = _Reader(b"ab")
+    if found is not None:
+        assert reader.bytes(at, count) == found
+        return
+    with pytest.raises(ValueError, match=f"its options of 2 bytes refer to byte {at}"):
+        reader.bytes(at, count)
