@@ -188,6 +188,13 @@ _STEP_OF_VARIABLE = _graph(
     _step("ADD", "v r", "w"), _step("ASSIGN_VARIABLE", "h w", ""),
     h=HANDLE, r=_V, i=t((), I32), v=_V, one=c(1), j=t((), I32), w=_V,
 )  # fmt: skip
+_STEP_OF_LAYER = _graph(
+    "i v", "j w", _step("ADD", "i one", "j"), _step("SVDF", "v f t b s", "w", rank=2),
+    i=t((), I32), v=t((1, 2), F), one=c(1), j=t((), I32), w=t((1, 2), F), f=w((4, 2), dtype=F),
+    t=w((4, 2), dtype=F), b=c([5, 6], F), s=t((1, 8), F, variable=True),
+)  # fmt: skip
+_LAYERS = _graph("x", "n y", _step("WHILE", "zero x", "n y", **_WHILE),
+                 zero=c(0), x=t((1, 2), F), n=t((), I32), y=t((1, 2), F))  # fmt: skip
 _LOOP = _graph("x", "n y", _step("WHILE", "zero x", "n y", **_WHILE),
                zero=c(0), x=_V, n=t((), I32), y=_V)  # fmt: skip
 _BY_DATA = _graph("k x", "n y", _step("WHILE", "k x", "n y", **_WHILE),
@@ -242,6 +249,9 @@ PROGRAMS: dict[str, Program] = {
     "a loop that data end": _with(_BY_DATA, _BELOW, _STEP),
     "a loop with a variable": _with(_BY_DATA, _BELOW, _STEP_OF_VARIABLE),
     "a short loop with a variable": _with(_LOOP, _BELOW, _STEP_OF_VARIABLE),
+    "a short loop of a layer with a state": _with(
+        _LAYERS, replace(_BELOW, tensors={**_BELOW.tensors, "v": t((1, 2), F)}), _STEP_OF_LAYER
+    ),
     "two layers with one state": _graph(
         "x", "y z", *(_step("SVDF", "x f t b s", name, rank=2) for name in "yz"),
         x=t((1, 3), F), f=w((4, 3), dtype=F), t=w((4, 2), dtype=F), b=c([5, 6], F),
