@@ -27,6 +27,7 @@ from glowmcu.frontend.tflite.unsupported import unsupported_operator
 from tests.frontend import onnx_cases, tflite_cases
 from tests.frontend.onnx_damage import Case, c, w, x
 from tests.frontend.tflite_damage import Case as TfliteCase
+from tests.frontend.tflite_damage import c as tc
 from tests.frontend.tflite_damage import options_table, t
 from tests.frontend.tflite_programs import PROGRAMS
 from tests.support.onnx_parts import node, record
@@ -247,6 +248,14 @@ def test_the_scale_of_a_bias_is_that_of_the_sums_within_a_tolerance(
     operands = x, features, changed[0], replace(bias, scales=()), changed[1]
     verdict = replace(case, operands=operands).verdict()
     assert verdict.startswith("GM106 svdf: its bias has scale 0, expected 1e-05") != is_taken
+
+
+def test_an_ellipsis_beyond_the_entries_of_a_slice_is_none() -> None:
+    entries = tc([0, 0, 0]), tc([1, 1, 1]), tc([1, 1, 1])
+    masks = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask")
+    options = {**dict.fromkeys(masks, 0), "ellipsis_mask": 8, "offset": False}
+    case = TfliteCase("STRIDED_SLICE", (t((4, 6)), *entries), (t((1, 1)),), options)
+    assert case.verdict() == "GM106 strided_slice: 3 entries for (4, 6)"
 
 
 def test_the_name_of_a_variable_has_an_end() -> None:

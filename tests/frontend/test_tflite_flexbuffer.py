@@ -118,3 +118,14 @@ def test_no_byte_outside_is_read(at: int, count: int, found: bytes | None) -> No
         return
     with pytest.raises(ValueError, match=f"its options of 2 bytes refer to byte {at}"):
         reader.bytes(at, count)
+
+
+@pytest.mark.parametrize("width", ["W8", "W16", "W32", "W64"])
+def test_numbers_of_every_width_are_read(width: str) -> None:
+    builder = flexbuffers.Builder(force_min_bit_width=getattr(flexbuffers.BitWidth, width))
+    with builder.Map():
+        builder.Key("one")
+        builder.Int(1)
+        builder.Key("two")
+        builder.Int(-2)
+    assert read_numbers(bytes(builder.Finish())) == {"one": 1, "two": -2}
