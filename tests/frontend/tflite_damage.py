@@ -285,6 +285,7 @@ def _of_options(case: Case) -> Iterator[Damage]:
     if case.custom is not None:
         yield "no options", replace(case, custom=None), None
         yield "more options", replace(case, custom={**case.custom, "zzz": 1}), None
+        yield "a long name", replace(case, custom={**case.custom, "z" * 50: 1}), None
         for name, number in case.custom.items():
             fewer = {key: value for key, value in case.custom.items() if key != name}
             yield f"no {name}", replace(case, custom=fewer), None
