@@ -60,9 +60,10 @@ def import_conv_2d(state: Import, op: OperatorRecord) -> None:
     dilations = positive_pair(
         options.DilationHFactor(), options.DilationWFactor(), "dilation factors"
     )
+    _, height, width, _ = x.type.shape
     depth_out, kernel_h, kernel_w, _ = weights.type.shape
     padding = spatial_padding(
-        options.Padding(), x.type.shape[1:3], (kernel_h, kernel_w), strides, dilations
+        options.Padding(), (height, width), (kernel_h, kernel_w), strides, dilations
     )
     clamp = fused_clamp(options.FusedActivationFunction(), state.output_type(op))
     bias = bias_or_zeros(state, op, 2, depth_out, options.QuantizedBiasType())
@@ -79,9 +80,10 @@ def import_depthwise_conv_2d(state: Import, op: OperatorRecord) -> None:
     dilations = positive_pair(
         options.DilationHFactor(), options.DilationWFactor(), "dilation factors"
     )
+    _, height, width, _ = x.type.shape
     _, kernel_h, kernel_w, depth_out = weights.type.shape
     padding = spatial_padding(
-        options.Padding(), x.type.shape[1:3], (kernel_h, kernel_w), strides, dilations
+        options.Padding(), (height, width), (kernel_h, kernel_w), strides, dilations
     )
     clamp = fused_clamp(options.FusedActivationFunction(), state.output_type(op))
     bias = bias_or_zeros(state, op, 2, depth_out)

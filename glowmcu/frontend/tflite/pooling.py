@@ -26,6 +26,7 @@ def import_pool_2d(state: Import, op: OperatorRecord) -> None:
         raise Unsupported("GM106", f"{op.name} needs rank 4, got {x.type}")
     kernel = positive_pair(options.FilterHeight(), options.FilterWidth(), "filter sizes")
     strides = positive_pair(options.StrideH(), options.StrideW(), "strides")
-    padding = spatial_padding(options.Padding(), x.type.shape[1:3], kernel, strides)
+    _, height, width, _ = x.type.shape
+    padding = spatial_padding(options.Padding(), (height, width), kernel, strides)
     clamp = fused_clamp(options.FusedActivationFunction(), state.output_type(op))
     state.emit(op, _OPERATIONS[op.name](kernel, strides, padding, clamp), [x])

@@ -29,7 +29,8 @@ def import_reshape(state: Import, op: OperatorRecord) -> None:
     if state.known(op, 1):
         wanted = _resolve(integer_list(state, op, 1, "the new shape"), x.type.element_count)
         # A shape written for another batch size is not believed; then the declared one stands.
-        fits = min(wanted, default=1) >= 0 and math.prod(wanted) == x.type.element_count
+        is_shape = all(size >= 0 for size in wanted)
+        fits = is_shape and math.prod(wanted) == x.type.element_count
         shape = wanted if fits else shape
     state.emit(op, Reshape(shape), [x])
 

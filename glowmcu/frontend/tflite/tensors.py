@@ -158,7 +158,7 @@ def real_values(data: Array, type_: TensorType) -> Array:
         return data.astype(np.float32)
     shape = [1] * type_.rank
     if type_.quantization.axis is not None:
-        shape[type_.quantization.axis] = -1
+        shape[type_.quantization.axis] = len(type_.quantization.scales)
     scales = np.array(type_.quantization.scales, np.float32)
     points = np.array(type_.quantization.zero_points, np.int64)
     if type_.quantization.axis is not None:
