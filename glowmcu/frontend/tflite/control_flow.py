@@ -143,7 +143,7 @@ def _place(
     """Results are named as the file does (all, or those at `positions`), then variables."""
     names = [state.model.tensors[index].name for index in op.outputs]
     if op.name == "WHILE":
-        names = [names[position] for position in positions if position < len(names)]
+        names = [names[position] for position in positions]
     what = f"{op.name} {result_name(state, op)[:120]!r}"
     return Place(what, f"operator {op.index} {op.name}", (*names, *variables))
 
