@@ -71,6 +71,10 @@ def test_checks_messages_defaults_and_tables_stay() -> None:
     assert len(changes()) == len(set(changes())) == 17
 
 
+def test_a_number_that_one_more_does_not_change_stays() -> None:
+    assert not mutants_of("def f():\n    return 1e37\n", "f.py")
+
+
 def test_what_a_mutant_says_is_what_it_is_and_lines_stay() -> None:
     lines = [(type(node), node.lineno) for node in ast.walk(ast.parse(SOURCE))
              if isinstance(node, ast.FunctionDef | ast.Return)]  # fmt: skip
