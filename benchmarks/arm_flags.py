@@ -2,7 +2,7 @@
 
     python -m benchmarks.arm_flags [--core CORE] [--bundles N] [--first SEED] [--flags NAME]
 
-Only the bundle's files get the flags; what they call (canaries, counters) spoils every register
+Most flags are for the bundle's files alone; what they call (canaries, counters) spoils every register
 that a C function may.
 """
 
@@ -47,15 +47,20 @@ _MAINLINE = _ALL[1:]
 
 @dataclass(frozen=True)
 class Flags:
-    """What a firmware's build adds; `traps`: it also sets CCR.UNALIGN_TRP before the run."""
+    """What a firmware's build adds to a bundle's files and, with `whole`, to its own; `traps`: it
+    also sets CCR.UNALIGN_TRP before the run.
+    """
 
     flags: tuple[str, ...]
     cores: tuple[str, ...] = _ALL
     traps: bool = False
+    whole: bool = False
 
 
-def _flags(*flags: str, cores: tuple[str, ...] = _ALL, traps: bool = False) -> Flags:
-    return Flags(flags, cores, traps)
+def _flags(
+    *flags: str, cores: tuple[str, ...] = _ALL, traps: bool = False, whole: bool = False
+) -> Flags:
+    return Flags(flags, cores, traps, whole)
 
 
 #: What comes before a function or counts its calls. Without -mtpcs-frame, with which gcc 12 makes
@@ -103,6 +108,7 @@ DIALECTS: Mapping[str, Flags] = {
     "portable": _flags("-DGLOWMCU_PORTABLE"),
     "fixed r9": _flags("-ffixed-r9", "-DGLOWMCU_PORTABLE"),
     "position independent": _flags("-fpie", "-mpic-data-is-text-relative"),
+    "table of addresses": _flags("-fPIC"),
     "aligned loads": _flags("-mno-unaligned-access", cores=_MAINLINE, traps=True),
 }
 #: Many in few builds.
@@ -114,6 +120,7 @@ TOGETHER: Mapping[str, Flags] = {
     "link time": _flags("-flto", "-O3", "-fstack-protector-strong"),
     "portable": _flags("-Os", "-ffixed-r9", "-DGLOWMCU_PORTABLE", "-funsigned-char"),
     "aligned loads": _flags("-mno-unaligned-access", cores=_MAINLINE, traps=True),
+    "table of addresses": _flags("-fPIC", whole=True),
 }
 EVERY: Mapping[str, Flags] = {**PROLOGUES, **OPTIMIZATIONS, **DIALECTS}
 
@@ -260,8 +267,7 @@ def _built(bundle: Path, target: Core, flags: Flags, folder: Path) -> Path:
     (folder / "main.c").write_text(main, encoding="utf-8")
     (folder / "hooks.s").write_text(_HOOKS, encoding="utf-8")
     script = folder / "link.ld"
-    text = script.read_text().replace("*(.data .data.*", "*(.got .got.* .data .data.*")
-    script.write_text(re.sub(r"\. \+= \d+;", f". += {_STACK_BYTES};", text))
+    script.write_text(re.sub(r"\. \+= \d+;", f". += {_STACK_BYTES};", script.read_text()))
     paths = [bundle / source for source in manifest.sources if source.endswith(".c")]
     paths.append(bundle / "selftest" / f"{name}_selftest.c")
     include = ["-I", str(bundle), "-I", str(bundle / "selftest"), "-I", str(folder)]
@@ -284,9 +290,10 @@ def _built(bundle: Path, target: Core, flags: Flags, folder: Path) -> Path:
     ]
     lasting = [flag for flag in flags.flags if flag in ("-flto", "-O3")]
     (folder / "bytewise.c").write_text(_BYTEWISE if flags.traps else "", encoding="utf-8")
+    own = [*target.flags, *_BASE, *(flags.flags if flags.whole else ()), *include]
     for path in (*firmware, folder / "main.c", folder / "bytewise.c", folder / "hooks.s"):
         made = folder / f"{path.stem}.o"
-        run_gcc([*target.flags, *_BASE, *include, "-c", str(path), "-o", str(made)], [path.name])
+        run_gcc([*own, "-c", str(path), "-o", str(made)], [path.name])
         objects.append(str(made))
     run_gcc([*target.flags, *lasting, *link, *objects, "-o", str(elf)], ["net"])
     if not image_fit(elf, board).fits:
