@@ -2,8 +2,8 @@
 
     python -m benchmarks.arm_flags [--core CORE] [--bundles N] [--first SEED] [--flags NAME]
 
-Most flags are for the bundle's files alone; what they call (canaries, counters) spoils every register
-that a C function may.
+Most flags are for the bundle's files alone; what they call (canaries, counters) spoils every
+register that a C function may.
 """
 
 from __future__ import annotations
