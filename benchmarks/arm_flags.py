@@ -48,19 +48,21 @@ _MAINLINE = _ALL[1:]
 @dataclass(frozen=True)
 class Flags:
     """What a firmware's build adds to a bundle's files and, with `whole`, to its own; `traps`: it
-    also sets CCR.UNALIGN_TRP before the run.
+    also sets CCR.UNALIGN_TRP before the run. `clang` compiles the bundle's files.
     """
 
     flags: tuple[str, ...]
     cores: tuple[str, ...] = _ALL
     traps: bool = False
     whole: bool = False
+    clang: bool = False
 
 
 def _flags(
-    *flags: str, cores: tuple[str, ...] = _ALL, traps: bool = False, whole: bool = False
-) -> Flags:
-    return Flags(flags, cores, traps, whole)
+    *flags: str, cores: tuple[str, ...] = _ALL, traps: bool = False, whole: bool = False,
+    clang: bool = False,
+) -> Flags:  # fmt: skip
+    return Flags(flags, cores, traps, whole, clang)
 
 
 #: What comes before a function or counts its calls. Without -mtpcs-frame, with which gcc 12 makes
@@ -111,6 +113,12 @@ DIALECTS: Mapping[str, Flags] = {
     "table of addresses": _flags("-fPIC"),
     "aligned loads": _flags("-mno-unaligned-access", cores=_MAINLINE, traps=True),
 }
+#: As LLVM's compilers for Arm have them; clang warns of other things than gcc.
+_CLANG_WARNS = ("-Wpedantic", "-Wconversion", "-Wshadow", "-Wundef", "-Wcomma", "-Wcast-align")
+CLANG: Mapping[str, Flags] = {
+    f"clang {level}": _flags(level, *_CLANG_WARNS, clang=True)
+    for level in ("-O0", "-O1", "-O2", "-O3", "-Os", "-Oz")
+}
 #: Many in few builds.
 _COUNTED = ("-fprofile-arcs", "-pg", "-fsanitize-coverage=trace-pc", "-fpatchable-function-entry=2")
 TOGETHER: Mapping[str, Flags] = {
@@ -122,7 +130,7 @@ TOGETHER: Mapping[str, Flags] = {
     "aligned loads": _flags("-mno-unaligned-access", cores=_MAINLINE, traps=True),
     "table of addresses": _flags("-fPIC", whole=True),
 }
-EVERY: Mapping[str, Flags] = {**PROLOGUES, **OPTIMIZATIONS, **DIALECTS}
+EVERY: Mapping[str, Flags] = {**PROLOGUES, **OPTIMIZATIONS, **DIALECTS, **CLANG}
 
 _MAIN = """#include "{name}_selftest.h"
 #include "port.h"
@@ -277,7 +285,8 @@ def _built(bundle: Path, target: Core, flags: Flags, folder: Path) -> Path:
         made = folder / f"{path.stem}.o"
         base = [flag for flag in _BASE if not (is_cpp and flag.startswith("-std="))]
         command = [*target.flags, *base, "-Wall", "-Wextra", "-Werror", *flags.flags, *include]
-        run_gcc([*command, "-c", str(path), "-o", str(made)], [path.name])
+        compiler = _run_clang if flags.clang else run_gcc
+        compiler([*command, "-c", str(path), "-o", str(made)], [path.name])
         objects.append(str(made))
     elf = folder / "net.elf"
     link = [
@@ -299,6 +308,17 @@ def _built(bundle: Path, target: Core, flags: Flags, folder: Path) -> Path:
     if not image_fit(elf, board).fits:
         raise error("GM401", DOES_NOT_FIT)
     return elf
+
+
+def _run_clang(arguments: Sequence[str], inputs: Sequence[str]) -> None:
+    """As `run_gcc`, with the headers of gcc's C library. Raises GM611 for what clang says."""
+    headers = run_gcc(["-M", "-xc", "-include", "string.h", "/dev/null"], ()).split()
+    library = next(Path(path).parent for path in headers if path.endswith("/string.h"))
+    known = [flag for flag in arguments if flag != "-mfpu=auto"]
+    command = ["clang", "--target=arm-none-eabi", "-isystem", str(library), *known]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode != 0:
+        raise error("GM611", done.stderr[:1500], ", ".join(inputs))
 
 
 def _system() -> list[str]:
