@@ -20,6 +20,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 
 import numpy as np
@@ -55,10 +56,12 @@ class _Code:
     size_bytes: int
 
 
+@lru_cache(maxsize=32)  # the sets of kernels that are tried share most of their constants
 def encode(data: bytes) -> bytes:
     """The stream, a multiple of four bytes; so is the length of `data`."""
     kinds = kinds_of(data)
-    return min((stream(data, each) for each in {ONE_KIND, kinds}), key=len)
+    tried = (ONE_KIND,) if kinds is ONE_KIND else (ONE_KIND, kinds)
+    return min((stream(data, each) for each in tried), key=len)
 
 
 def stream(data: bytes, kinds: Kinds) -> bytes:
