@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +21,7 @@ from glowmcu.ir.types import ElementType
 from glowmcu.quality import BEST_DB, Demands, Figures, HarmfulLayer, Origin, QualityEntry
 from glowmcu.quant.comparison import compare_graphs, sqnr_db
 from glowmcu.quant.decisions import decisions_of, differing
+from glowmcu.quant.labels import Labelled, right_decisions
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile
 from glowmcu.quant.profiling import ProfilingObserver, profile_graph
@@ -53,7 +54,11 @@ class Judge:
     def figures(self, graph: Graph) -> Figures:
         """Of a quantized graph."""
         outputs = real_outputs(graph, stored_samples(graph, self.judged))
-        return figures_of(self.graph, self.wanted, outputs)
+        found = figures_of(self.graph, self.wanted, outputs)
+        right = right_decisions(self.graph, outputs, self.judged)
+        return replace(
+            found, labelled=right.count, right=right.right, float_right=self._float_right.right
+        )
 
     def quantized(self, options: QuantizationOptions) -> Quantized:
         """By what the judge calibrates with. Raises what `quantize` does."""
@@ -65,7 +70,7 @@ class Judge:
         found = self.figures(made.graph)
         return QualityEntry(
             found, len(self.wanted[0]), self.origin.value, self.worst(made)[:_WORST],
-            found.shortfalls(demands),
+            found.shortfalls(demands), notes=tuple(filter(None, (self._float_right.unfit,))),
         )  # fmt: skip
 
     def worst(self, made: Quantized) -> tuple[HarmfulLayer, ...]:
@@ -77,6 +82,10 @@ class Judge:
             for layer in layers
             if layer.share >= _LEAST_SHARE
         )
+
+    @cached_property
+    def _float_right(self) -> Labelled:
+        return right_decisions(self.graph, self.wanted, self.judged)
 
     @cached_property
     def wanted(self) -> list[Array]:
