@@ -27,6 +27,7 @@ _STORED = (ElementType.I8, ElementType.UI8, ElementType.I16)
 
 
 @importer("QuantizeLinear")
+@importer("QuantizeLinear", domain="com.microsoft")
 def import_quantize(state: Import, op: NodeRecord) -> None:
     """round(x / scale) + zero point, halves to even; the zero point's type is the result's."""
     x, scale = state.value(op, 0), state.value(op, 1)
@@ -77,6 +78,7 @@ def _stored(
 
 
 @importer("DequantizeLinear")
+@importer("DequantizeLinear", domain="com.microsoft")
 def import_dequantize(state: Import, op: NodeRecord) -> None:
     """(x - zero point) * scale. A constant keeps its stored form in front of the node."""
     x, scale = state.value(op, 0), state.value(op, 1)
