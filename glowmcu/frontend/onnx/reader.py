@@ -7,6 +7,7 @@ from glowmcu.frontend.custom_c import unused_custom
 from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord, read_onnx_container
 from glowmcu.frontend.onnx.custom_c import all_nodes, custom_kind, importer_of
+from glowmcu.frontend.onnx.dynamic_ranges import with_real_activations
 from glowmcu.frontend.onnx.fold_qdq import fold_qdq
 from glowmcu.frontend.onnx.importer import Import, ImportFunction, load_importers
 from glowmcu.frontend.onnx.nodes import in_order_of_use, unsupported_operator
@@ -31,7 +32,7 @@ def read_onnx(
 
     Raises GlowmcuError: GM101 damaged file (exit 2); GM102 to GM113 with every problem at once.
     """
-    model = read_onnx_container(data, file_name, load_importers())
+    model = with_real_activations(read_onnx_container(data, file_name, load_importers()))
     options = options or InputOptions()
     state = Import(model, options)
     problems = _unknown_options(model, options, file_name)
