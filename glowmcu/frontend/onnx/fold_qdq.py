@@ -215,7 +215,7 @@ class _Folding:
 
     def _append(self, op: Operation, x: Value, type_: TensorType, name: str) -> Value:
         value = Value(type_, name)
-        node = Node(op, (x,), (value,), name, "quantization")
+        node = Node(op, (x,), (value,), name, "a pair of the file")
         op.verify(node.signature)
         self._nodes.append(node)
         return value
