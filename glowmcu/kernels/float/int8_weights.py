@@ -53,7 +53,9 @@ def _scale(weights: Array, peak: float, neighbour: float | None) -> float | None
     """
     lowest, highest = float(weights.min()), float(weights.max())
     usual = [neighbour] if neighbour is not None else []
-    for scale in (*usual, *(peak / largest for largest in (*range(_MOST, 0, -1), _MOST + 1))):
+    steps = (*range(_MOST, 0, -1), _MOST + 1)
+    candidates: list[float] = [*usual, *(peak / largest for largest in steps)]
+    for scale in candidates:
         fits = -(_MOST + 1.5) * scale < lowest and highest < (_MOST + 0.5) * scale
         if fits and _are_multiples(weights[:_FIRST], scale) and _are_multiples(weights, scale):
             return scale
