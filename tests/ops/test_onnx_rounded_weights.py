@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -176,3 +177,15 @@ def test_anything_else_is_computed_on_the_integers_that_it_says(change: dict[str
     check_model(data, oracle=run_onnxruntime, rtol=1e-5)
     assert "round" in [node.op.name for node in read_model(data, "m.onnx").nodes]
     assert notes_on_file(data, "m.onnx") == ()
+
+
+@pytest.mark.parametrize("place", range(6))
+@pytest.mark.parametrize("part", ["input", "output"])
+def test_damaged_nodes_of_such_a_product_are_read_or_refused(place: int, part: str) -> None:
+    data, _ = dynamic_model("MatMulInteger")
+    for keep in (0, 1):
+        model = onnx.load_model_from_string(data)
+        names = getattr(model.graph.node[place], part)
+        del names[keep:]
+        with contextlib.suppress(GlowmcuError):  # nothing else leaves the reader
+            read_model(model.SerializeToString(), "m.onnx")

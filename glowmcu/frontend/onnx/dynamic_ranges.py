@@ -14,6 +14,8 @@ from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord
 
 _PRODUCTS = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
 _FLOAT = 1  # onnx.TensorProto.FLOAT
+#: Numbers, scale, zero point.
+_DYNAMIC_RESULTS = 3
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class _Search:
             op.domain != "ai.onnx"
             or source is None
             or source.kind != "DynamicQuantizeLinear"
+            or len(source.outputs) != _DYNAMIC_RESULTS
+            or not source.inputs
             or source.outputs[::2] != (inputs[0], inputs[2])
             or not self._are_stored(inputs[1:2])
             or (inputs[3] and not self._are_stored(inputs[3:4]))
@@ -94,9 +98,10 @@ class _Search:
 
     def _only_reader(self, op: NodeRecord, kind: str) -> NodeRecord | None:
         """The node that reads the result, if none else does and it is of that kind."""
+        if len(op.outputs) != 1 or op.outputs[0] in self._model.outputs:
+            return None
         readers = self._readers.get(op.outputs[0], [])
-        alone = len(readers) == 1 and op.outputs[0] not in self._model.outputs
-        return readers[0] if alone and readers[0].kind == kind else None
+        return readers[0] if len(readers) == 1 and readers[0].kind == kind else None
 
     def _weight_scale(self, scaled: NodeRecord, integers: str, x_scale: str) -> str | None:
         """Of the factors of a product, what is not the scale of x: stored in the file."""

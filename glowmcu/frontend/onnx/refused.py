@@ -40,7 +40,7 @@ def stand_in_for_results(state: Import, op: NodeRecord) -> None:
 def _initializer(state: Import, name: str) -> Value | None:
     try:
         return state.named_value(name)
-    except Unsupported:
+    except (Unsupported, ValueError, TypeError, LookupError, ArithmeticError, MemoryError):
         return None
 
 
