@@ -70,6 +70,11 @@ class Labelled:
     right: int = 0
     unfit: str = ""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said beside the figures."""
+        return (self.unfit,) if self.unfit else ()
+
 
 def right_decisions(graph: Graph, outputs: Sequence[Array], samples: Iterable[object]) -> Labelled:
     """Of a classifier with one decision for each sample; outputs have samples along axis 0."""
