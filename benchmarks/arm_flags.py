@@ -2,8 +2,8 @@
 
     python -m benchmarks.arm_flags [--core CORE] [--bundles N] [--first SEED] [--flags NAME]
 
-Only the bundle's files get the flags; what they call (canaries, counters) spoils every register
-that a C function may.
+Most flags are for the bundle's files alone; what they call (canaries, counters) spoils every
+register that a C function may.
 """
 
 from __future__ import annotations
@@ -47,15 +47,22 @@ _MAINLINE = _ALL[1:]
 
 @dataclass(frozen=True)
 class Flags:
-    """What a firmware's build adds; `traps`: it also sets CCR.UNALIGN_TRP before the run."""
+    """What a firmware's build adds to a bundle's files and, with `whole`, to its own; `traps`: it
+    also sets CCR.UNALIGN_TRP before the run. `clang` compiles the bundle's files.
+    """
 
     flags: tuple[str, ...]
     cores: tuple[str, ...] = _ALL
     traps: bool = False
+    whole: bool = False
+    clang: bool = False
 
 
-def _flags(*flags: str, cores: tuple[str, ...] = _ALL, traps: bool = False) -> Flags:
-    return Flags(flags, cores, traps)
+def _flags(
+    *flags: str, cores: tuple[str, ...] = _ALL, traps: bool = False, whole: bool = False,
+    clang: bool = False,
+) -> Flags:  # fmt: skip
+    return Flags(flags, cores, traps, whole, clang)
 
 
 #: What comes before a function or counts its calls. Without -mtpcs-frame, with which gcc 12 makes
@@ -103,7 +110,14 @@ DIALECTS: Mapping[str, Flags] = {
     "portable": _flags("-DGLOWMCU_PORTABLE"),
     "fixed r9": _flags("-ffixed-r9", "-DGLOWMCU_PORTABLE"),
     "position independent": _flags("-fpie", "-mpic-data-is-text-relative"),
+    "table of addresses": _flags("-fPIC"),
     "aligned loads": _flags("-mno-unaligned-access", cores=_MAINLINE, traps=True),
+}
+#: As LLVM's compilers for Arm have them; clang warns of other things than gcc.
+_CLANG_WARNS = ("-Wpedantic", "-Wconversion", "-Wshadow", "-Wundef", "-Wcomma", "-Wcast-align")
+CLANG: Mapping[str, Flags] = {
+    f"clang {level}": _flags(level, *_CLANG_WARNS, clang=True)
+    for level in ("-O0", "-O1", "-O2", "-O3", "-Os", "-Oz")
 }
 #: Many in few builds.
 _COUNTED = ("-fprofile-arcs", "-pg", "-fsanitize-coverage=trace-pc", "-fpatchable-function-entry=2")
@@ -114,8 +128,9 @@ TOGETHER: Mapping[str, Flags] = {
     "link time": _flags("-flto", "-O3", "-fstack-protector-strong"),
     "portable": _flags("-Os", "-ffixed-r9", "-DGLOWMCU_PORTABLE", "-funsigned-char"),
     "aligned loads": _flags("-mno-unaligned-access", cores=_MAINLINE, traps=True),
+    "table of addresses": _flags("-fPIC", whole=True),
 }
-EVERY: Mapping[str, Flags] = {**PROLOGUES, **OPTIMIZATIONS, **DIALECTS}
+EVERY: Mapping[str, Flags] = {**PROLOGUES, **OPTIMIZATIONS, **DIALECTS, **CLANG}
 
 _MAIN = """#include "{name}_selftest.h"
 #include "port.h"
@@ -260,8 +275,7 @@ def _built(bundle: Path, target: Core, flags: Flags, folder: Path) -> Path:
     (folder / "main.c").write_text(main, encoding="utf-8")
     (folder / "hooks.s").write_text(_HOOKS, encoding="utf-8")
     script = folder / "link.ld"
-    text = script.read_text().replace("*(.data .data.*", "*(.got .got.* .data .data.*")
-    script.write_text(re.sub(r"\. \+= \d+;", f". += {_STACK_BYTES};", text))
+    script.write_text(re.sub(r"\. \+= \d+;", f". += {_STACK_BYTES};", script.read_text()))
     paths = [bundle / source for source in manifest.sources if source.endswith(".c")]
     paths.append(bundle / "selftest" / f"{name}_selftest.c")
     include = ["-I", str(bundle), "-I", str(bundle / "selftest"), "-I", str(folder)]
@@ -271,7 +285,8 @@ def _built(bundle: Path, target: Core, flags: Flags, folder: Path) -> Path:
         made = folder / f"{path.stem}.o"
         base = [flag for flag in _BASE if not (is_cpp and flag.startswith("-std="))]
         command = [*target.flags, *base, "-Wall", "-Wextra", "-Werror", *flags.flags, *include]
-        run_gcc([*command, "-c", str(path), "-o", str(made)], [path.name])
+        compiler = _run_clang if flags.clang else run_gcc
+        compiler([*command, "-c", str(path), "-o", str(made)], [path.name])
         objects.append(str(made))
     elf = folder / "net.elf"
     link = [
@@ -284,14 +299,26 @@ def _built(bundle: Path, target: Core, flags: Flags, folder: Path) -> Path:
     ]
     lasting = [flag for flag in flags.flags if flag in ("-flto", "-O3")]
     (folder / "bytewise.c").write_text(_BYTEWISE if flags.traps else "", encoding="utf-8")
+    own = [*target.flags, *_BASE, *(flags.flags if flags.whole else ()), *include]
     for path in (*firmware, folder / "main.c", folder / "bytewise.c", folder / "hooks.s"):
         made = folder / f"{path.stem}.o"
-        run_gcc([*target.flags, *_BASE, *include, "-c", str(path), "-o", str(made)], [path.name])
+        run_gcc([*own, "-c", str(path), "-o", str(made)], [path.name])
         objects.append(str(made))
     run_gcc([*target.flags, *lasting, *link, *objects, "-o", str(elf)], ["net"])
     if not image_fit(elf, board).fits:
         raise error("GM401", DOES_NOT_FIT)
     return elf
+
+
+def _run_clang(arguments: Sequence[str], inputs: Sequence[str]) -> None:
+    """As `run_gcc`, with the headers of gcc's C library. Raises GM611 for what clang says."""
+    headers = run_gcc(["-M", "-xc", "-include", "string.h", "/dev/null"], ()).split()
+    library = next(Path(path).parent for path in headers if path.endswith("/string.h"))
+    known = [flag for flag in arguments if flag != "-mfpu=auto"]
+    command = ["clang", "--target=arm-none-eabi", "-isystem", str(library), *known]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode != 0:
+        raise error("GM611", done.stderr[:1500], ", ".join(inputs))
 
 
 def _system() -> list[str]:

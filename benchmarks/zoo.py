@@ -63,7 +63,7 @@ def export(name: str, path: Path) -> np.ndarray[Any, Any]:
 
     from benchmarks.zoo_networks.blocks import NETWORKS
 
-    for module in ("images", "series", "tasks"):
+    for module in ("attention", "images", "series", "tasks"):
         import_module(f"benchmarks.zoo_networks.{module}")
     found = NETWORKS[name]
     seed = zlib.crc32(name.encode())

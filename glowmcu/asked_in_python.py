@@ -109,7 +109,7 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--accelerator": Argument("accelerator", rf"ethos-u[\d-]+|{_FILE}", _word),
     "--board": Argument("board", rf"generic\b|[a-z][\w-]*\d[\w-]*|{_PLACE}", _word),
     "--core": Argument("core", rf"(?:cortex|rv32|hazard)[\w-]+|{_PLACE}", _word),
-    "--format": Argument("format", r"(?:tflite|tosa|stablehlo)\b", _word),
+    "--format": Argument("format", r"(?:tflite|tflm|tosa|stablehlo)\b", _word),
     "--emit": Argument("emit", r"[a-z][a-z-]+", _word),
     "--io": Argument("io", r"u?int8\b|float\b", _word),
     "--rounding": Argument("rounding", r"double\b|single\b|litert\b", _word),

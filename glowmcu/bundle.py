@@ -15,7 +15,7 @@ from glowmcu.goals import PlanPoint
 from glowmcu.labels import labels_text
 from glowmcu.manifest import LayerEntry, Manifest, TensorEntry, read_manifest
 from glowmcu.notebook import Card, Column, Shown
-from glowmcu.number_text import count
+from glowmcu.number_text import count, counted
 from glowmcu.session import Session, real_outputs, stored_inputs
 from glowmcu.verify import toolchain
 from glowmcu.verify.text_size import text_sizes
@@ -63,7 +63,7 @@ class Report(Shown):
             ("arena", f"{count(self.arena_bytes)} B, {bound}"),
             ("weights", f"{count(self.weights_bytes)} B"),
             ("code", "not measured" if self.code_bytes is None else f"{count(self.code_bytes)} B"),
-            ("compute", f"{count(self.macs)} MACs in {len(self.layers)} steps"),
+            ("compute", f"{count(self.macs)} MACs in {counted(len(self.layers), 'step')}"),
             *((role, _tensor_text(entry)) for role, entry in tensors),
         )
         records = [asdict(layer) for layer in self.layers]

@@ -16,8 +16,9 @@ Optimize = Literal["balanced", "speed", "size", "ram", "flash"]
 #: Whose numbers. double: TensorFlow Lite Micro; single: XNNPACK, which LiteRT uses by default;
 #: litert: LiteRT's reference kernels.
 RoundingWord = Literal["double", "single", "litert"]
-#: What `export` writes: TensorFlow Lite's file, or MLIR's text of a dialect.
-ExportWord = Literal["tflite", "tosa", "stablehlo"]
+#: What `export` writes: TensorFlow Lite's file, with weights that TensorFlow Lite Micro's DECODE
+#: decompresses (tflm) or without, or MLIR's text of a dialect.
+ExportWord = Literal["tflite", "tflm", "tosa", "stablehlo"]
 #: Whether samples choose what is left open of a quantization.
 SearchWord = Literal["automatic", "plain"]
 #: How a range becomes integers.

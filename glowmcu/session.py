@@ -169,7 +169,7 @@ def with_label(manifest: Manifest, inputs: Sequence[Array]) -> tuple[Array, ...]
 
 
 def real_outputs(manifest: Manifest, measured: Measurement, given: int, real: bool) -> Measurement:
-    """Outputs of a run with so many inputs, as real numbers if that is asked for."""
+    """Outputs of a run with `given` inputs, as real numbers if that is asked for."""
     if _infers(manifest, given):
         measured = replace(measured, outputs=measured.outputs[:-1])
     if not real:

@@ -41,10 +41,11 @@ class Numbers(Enum):
 
 @dataclass(frozen=True)
 class Training:
-    """`last`: the last so many layers with weights learn; 0: all, or those in `layers`. With
-    `biases_only` their weights stay. Without `momentum` there is no memory of gradients before.
-    With `prototypes` no layer learns: means of so many classes take the last one's place; with
-    `neighbours`, of so many classes as many features each; with `normality`, mean and variance.
+    """`last`: the number of layers with weights, from the last one on, that learn; 0: all, or those
+    in `layers`. With `biases_only` their weights stay. Without `momentum` there is no memory of
+    gradients before. With `prototypes` no layer learns: means of this many classes take the last
+    one's place; with `neighbours` (classes, features), the last features of each class; with
+    `normality`, mean and variance.
     """
 
     last: int = 0

@@ -32,9 +32,7 @@ def border_of(
     choices = quantization or Quantization()
     wanted: IoWord | None = io if io is not None else choices.io
     if is_stored:
-        if wanted in (None, "float"):
-            return replace(choices, io=None if choices.io is None else wanted), ""
-        return replace(choices, io=None), wanted
+        return replace(choices, io=None), wanted or ""
     if wanted == "uint8":
         return replace(choices, io="int8"), wanted
     return replace(choices, io=wanted), ""

@@ -296,23 +296,31 @@ def _notes(compilation: Compilation, given: GivenModel, core_name: str) -> tuple
             "stages of this pipeline compute in float; for int8 give the [[stage]] of each "
             'samples = "FOLDER" or profile = "FILE"'
         )
-    elif compilation.is_float and not _has_int8_layers(compilation):
-        file, profile = map(shlex.quote, (str(given.path), f"{given.stem}.profile.json"))
-        notes.append(
-            f"this model computes in float; for int8: glowmcu profile {file} --samples DATA "
-            f"-o {profile}, then compile with --profile {profile}"
-            if given.path is not None
-            else "this model computes in float; for int8 give samples= or profile="
-        )
+    elif compilation.is_float:
+        notes += _float_layers_note(compilation, given)
     return tuple(notes if given.path is not None else map(in_python, notes))
 
 
-def _has_int8_layers(compilation: Compilation) -> bool:
-    """Whether the model is quantized already, but for parts that its file keeps float."""
-    return any(
-        node.macs and node.output.type.element is ElementType.I8
-        for node in compilation.imported.nodes
-    )
+def _float_layers_note(compilation: Compilation, given: GivenModel) -> list[str]:
+    """What brings int8 to a model that has none, or not everywhere: a file may know ranges of some
+    tensors only.
+    """
+    layers = [node.output.type.element for node in compilation.imported.nodes if node.macs]
+    real = sum(element.is_float for element in layers)
+    if ElementType.I8 not in layers:
+        what = "this model computes in float; for int8"
+    elif real:
+        what = (
+            f"{real} of {len(layers)} layers compute in float, as the file does not say in which "
+        )
+        what += "range; for int8"
+    else:
+        return []
+    if given.path is None:
+        return [f"{what} give samples= or profile="]
+    file, profile = map(shlex.quote, (str(given.path), f"{given.stem}.profile.json"))
+    command = f"glowmcu profile {file} --samples DATA -o {profile}"
+    return [f"{what}: {command}, then compile with --profile {profile}"]
 
 
 _Choice = TypeVar("_Choice", Goal, Rounding, Weights)

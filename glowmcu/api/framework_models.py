@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import io
 import sys
 import tempfile
@@ -99,7 +100,12 @@ def exported_torch(module: Foreign, example_inputs: object) -> bytes:
         with torch.no_grad():
             if importlib.util.find_spec("onnxscript") is None or _is_script(still, torch):
                 return _by_tracing(still, args, kwargs, torch)
-            made = torch.onnx.export(still, args, kwargs=kwargs, dynamo=True, verbose=False)
+            try:
+                made = torch.onnx.export(still, args, kwargs=kwargs, dynamo=True, verbose=False)
+            except Exception as cause:
+                if type(cause).__name__ != "ConversionError":
+                    raise
+                return _by_older_exporter(still, args, kwargs, torch, cause)
             return _without_traces(made)
 
 
@@ -201,14 +207,61 @@ def _is_script(module: Foreign, torch: Foreign) -> bool:
     return isinstance(module, torch.jit.ScriptModule)
 
 
+def _by_older_exporter(
+    module: Foreign,
+    args: tuple[Foreign, ...],
+    kwargs: dict[str, Foreign],
+    torch: Foreign,
+    cause: Exception,
+) -> bytes:
+    """A program that the newer exporter understood, and has no ONNX for one operator of. That it
+    branches on no data is known by then, so that nothing is lost by tracing.
+    """
+    try:
+        return _by_tracing(module, args, kwargs, torch)
+    except Exception:  # noqa: BLE001 - the first of both says more
+        raise cause from cause.__cause__
+
+
 def _by_tracing(
     module: Foreign, args: tuple[Foreign, ...], kwargs: dict[str, Foreign], torch: Foreign
 ) -> bytes:
     """The older exporter, which needs no onnxscript."""
     file = io.BytesIO()
-    torch.onnx.export(module, args, file, kwargs=kwargs or None, dynamo=False)
+    names = _argument_names(module, args, kwargs, torch)
+    with _without_fast_paths(torch), redirect_stdout(io.StringIO()):
+        torch.onnx.export(
+            module, args, file, kwargs=kwargs or None, dynamo=False, input_names=names
+        )
     onnx: Foreign = importlib.import_module("onnx")
     return _stripped(onnx.load_model_from_string(file.getvalue()))
+
+
+def _argument_names(
+    module: Foreign, args: tuple[Foreign, ...], kwargs: dict[str, Foreign], torch: Foreign
+) -> list[str] | None:
+    """What `forward` calls its tensors, as the newer exporter does; None where that is unclear."""
+    if _is_script(module, torch) or not all(
+        isinstance(value, torch.Tensor) for value in (*args, *kwargs.values())
+    ):
+        return None
+    names = list(inspect.signature(module.forward).parameters)
+    return [*names[: len(args)], *kwargs] if len(args) <= len(names) else None
+
+
+@contextmanager
+def _without_fast_paths(torch: Foreign) -> Iterator[None]:
+    """Attention as its operators: in one piece, as it runs without gradients, it has no ONNX."""
+    attention = getattr(torch.backends, "mha", None)
+    if attention is None:
+        yield
+        return
+    before = attention.get_fastpath_enabled()
+    attention.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        attention.set_fastpath_enabled(before)
 
 
 def _without_traces(program: Foreign) -> bytes:

@@ -49,7 +49,8 @@ def judged(
         settled = settle(graph, request, request.samples, sha256, needs)
         request, judge = settled.request, settled.judge
         entry = judge.entry(request.options, demands)
-        entry = replace(entry, tried=settled.tried, notes=settled.notes, bits=settled.bits)
+        notes = (*settled.notes, *entry.notes)
+        entry = replace(entry, tried=settled.tried, notes=notes, bits=settled.bits)
         if entry.shortfalls:
             entry = with_remedies(entry, judge, request.options, demands, target)
         request = replace(request, quality=(entry,))

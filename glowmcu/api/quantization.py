@@ -38,6 +38,7 @@ from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.samples import SampleData
 from glowmcu.verify.runtimes.runtimes import runtime_of
 
+_TFLITE_FORMATS = ("tflite", "tflm")
 #: Arrays in memory, or files and folders.
 SamplesGiven = str | Path | Sequence[str | Path] | SampleData
 ProfileGiven = str | Path | Profile
@@ -155,7 +156,8 @@ def export(
     format: ExportWord = "tflite",
 ) -> ExportedModel:
     """Write a model as `.tflite`: in int8 by a profile or samples, else as it is. `format` is
-    tflite, or tosa (int8) or stablehlo (float) for MLIR's text of that dialect.
+    tflite; tflm with weights compressed for TensorFlow Lite Micro alone; tosa (int8) or stablehlo
+    (float) for MLIR's text.
 
     The runtime that `rounding` names (double: TensorFlow Lite Micro, single: LiteRT as it comes,
     litert: LiteRT's reference kernels) gives the same bytes for it as the bundle that `compile`
@@ -170,7 +172,7 @@ def export(
     """
     given, target = read_given(model, example_inputs), Path(output)
     given.check_output(target)
-    _expect_format(format, target)
+    _expect_format(format, rounding, target)
     inputs = inputs_of(input_shapes, define, bind, states, custom=custom)
     refuse_stored_weights(given, quantization, inputs)
     chosen, border = border_of(None, quantization, profile is None and samples is None)
@@ -192,18 +194,24 @@ def export(
             "GM195", f"cannot write the model: {cause.strerror}", str(target), "choose another file"
         ) from cause
     quality = () if request is None else request.quality
-    # What is computed in float has last bits that differ from runtime to runtime.
-    runtime = runtime_of(mode).title if request is not None and format == "tflite" else ""
+    runtime = runtime_of(mode).title if request and format in _TFLITE_FORMATS else ""
     return ExportedModel(target, len(data), quality, runtime)
 
 
-def _expect_format(given: str, target: Path) -> None:
-    """Raises GM710 for a word that is none, GM158 for a file's name that says another format."""
+def _expect_format(given: str, rounding: str, target: Path) -> None:
+    """Raises GM710 for a word that is none or TensorFlow Lite Micro's file with another runtime's
+    rounding, GM158 for a file's name that says another format.
+    """
     if given not in get_args(ExportWord):
         known = ", ".join(get_args(ExportWord))
         raise error("GM710", f"format must be one of {known}, got {given!r}")
-    if (target.suffix.lower() == ".mlir") is (given == "tflite"):
-        suffix = ".tflite" if given == "tflite" else ".mlir"
+    if given == "tflm" and rounding != "double":
+        raise error(
+            "GM710", f"format tflm is TensorFlow Lite Micro's, and rounding {rounding} LiteRT's",
+            hint="leave --rounding out, or choose --format tflite",
+        )  # fmt: skip
+    suffix = ".tflite" if given in _TFLITE_FORMATS else ".mlir"
+    if (target.suffix.lower() == ".mlir") is (suffix == ".tflite"):
         raise error(
             "GM158", f"--format {given} is not what a {target.suffix or 'file without suffix'} is",
             str(target), f"call the file *{suffix}, or say what it shall be: --format tosa for "

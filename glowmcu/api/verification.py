@@ -30,7 +30,6 @@ from glowmcu.quant.profile_file import read_profile
 from glowmcu.quant.request import QuantizationRequest, profile_sha256
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.size_forms import OpenSize
-from glowmcu.test_vectors import FLOAT_TOLERANCE
 from glowmcu.verify.accelerator_hooks import check_hooks
 from glowmcu.verify.executors import executor
 from glowmcu.verify.host import Host
@@ -109,7 +108,7 @@ class VerificationReport(Shown):
 
 def _result_text(check: Check) -> str:
     if check.passed:
-        return "every byte equal" if check.exact else f"equal within {FLOAT_TOLERANCE:g}"
+        return check.equality
     return f"{check.wrong_vectors} differ: {check.first_difference}"
 
 

@@ -97,8 +97,8 @@ def profile_command(
 @click.option("-o", "--output", type=click.Path(path_type=Path),
               help="Default: <model>_int8.tflite, or <model>.tflite.")  # fmt: skip
 @click.option("--format", "format_", type=click.Choice(get_args(ExportWord)), default="tflite",
-              show_default=True, help="tosa (int8) and stablehlo (float) are MLIR's text for other "
-              "compilers.")  # fmt: skip
+              show_default=True, help="tflm: weights compressed, for TensorFlow Lite Micro alone; "
+              "tosa (int8) and stablehlo (float): MLIR's text for other compilers.")  # fmt: skip
 @rounding_option
 @quantization_options
 @input_options
@@ -118,7 +118,7 @@ def export_command(
     for a .tflite depends on --rounding and is said at the end.
     """
     is_int8 = quantized.profile is not None or quantized.samples is not None
-    suffix = "tflite" if format_ == "tflite" else "mlir"
+    suffix = "tflite" if format_ in ("tflite", "tflm") else "mlir"
     default = model.with_name(f"{model.stem}{'_int8' if is_int8 else ''}.{suffix}").name
     with progress_bars(quiet=as_json) as observers:
         made = export_model(

@@ -88,8 +88,8 @@ class RegionView:
 
 @dataclass(frozen=True)
 class HookView:
-    """A function that an accelerator's owner writes: for an operator of so many operands, whose
-    parameters are a `struct` of `header`. `kernel` computes the same on the core.
+    """A function that an accelerator's owner writes, for an operator whose parameters are a
+    `struct` of `header`. `kernel` computes the same on the core.
     """
 
     function: str

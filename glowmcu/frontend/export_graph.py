@@ -7,8 +7,8 @@ from glowmcu.option_words import ExportWord
 
 
 def export_graph(graph: Graph, format_: ExportWord) -> bytes:
-    """A `.tflite`, or MLIR's text of a dialect. Raises GM194 or GM155 with every node that the
-    format has no operator for.
+    """A `.tflite` (tflm: with compressed weights), or MLIR's text of a dialect. Raises GM194 or
+    GM155 with every node that the format has no operator for.
     """
     if format_ == "tosa":
         from glowmcu.frontend.tosa.exporter import export_function
@@ -21,4 +21,4 @@ def export_graph(graph: Graph, format_: ExportWord) -> bytes:
         return export_stablehlo(graph).encode()
     from glowmcu.frontend.tflite.exporter import export_tflite
 
-    return export_tflite(graph)
+    return export_tflite(graph, compresses_weights=format_ == "tflm")

@@ -82,6 +82,7 @@ class GraphBuilder:
         #: From which node on a run goes on only where a bool holds (`run_end.py`).
         self.goes_on: list[tuple[int, Value]] = []
         self._result_bytes = 0
+        self._stand_ins: set[Value] = set()
         #: Names of the model's inputs behind an input of this graph: inside of another one it is
         #: something else.
         self.model_inputs: Callable[[Value], tuple[str, ...]] = _own_name
@@ -159,6 +160,12 @@ class GraphBuilder:
             self.nodes.append(Node(operation, tuple(inputs), values, names[0], source))
         return values
 
+    def stand_in(self, type_: TensorType, name: str) -> Value:
+        """A value in the place of a refused node's result; such a graph is never used."""
+        value = Value(type_, name)
+        self._stand_ins.add(value)
+        return value
+
     def add_state(self, name: str, type_: TensorType, initial: Array) -> Value:
         """What a run leaves for the next one: its value before the run, `initial` in the first.
 
@@ -229,7 +236,8 @@ class GraphBuilder:
             fresh = [v for v in (node.inputs if node else ()) if v not in seen]
             seen.update(dict.fromkeys(fresh))
             todo += fresh
-        names = (name for v in seen if v not in producers for name in self.model_inputs(v))
+        sources = [v for v in seen if v not in producers and v not in self._stand_ins]
+        names = (name for v in sources for name in self.model_inputs(v))
         return tuple(dict.fromkeys(names))
 
     def _is_shape_arithmetic(self, inputs: Sequence[Value], results: Sequence[Value]) -> bool:

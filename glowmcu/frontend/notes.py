@@ -9,10 +9,14 @@ from glowmcu.asked_in_python import in_python, is_in_memory
 from glowmcu.frontend.formats import format_of_package
 from glowmcu.frontend.known_inputs import Sizes, open_batches
 from glowmcu.frontend.onnx.container import OnnxRecord, read_onnx_container
+from glowmcu.frontend.onnx.dynamic_ranges import dynamic_products
 from glowmcu.frontend.read_model import is_onnx
 from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord, read_container
 from glowmcu.frontend.tflite.importer import input_sizes
 from glowmcu.input_options import InputOptions
+
+#: Operators of onnxruntime's with rounded weights alone.
+_ROUNDED = ("DynamicQuantizeLSTM", "MatMulNBits")
 
 
 def notes_on_file(
@@ -28,6 +32,7 @@ def notes_on_file(
         onnx = read_onnx_container(data, file_name)
         sizes = {record.name: record.sizes for record in onnx.inputs}
         notes = (*_batch_note(sizes, options, file_name), *_class_notes(onnx))
+        notes += _activations_note(onnx, quantizing)
     else:
         model = read_container(data, file_name)
         notes = _batch_note(input_sizes(model), options, file_name)
@@ -66,6 +71,24 @@ def _class_notes(model: OnnxRecord) -> tuple[str, ...]:
         *(f"output {name!r} is the name of a class in the file; here it is the index of the class, "
           "whose name is among the bundle's labels" for name in texts),
     )  # fmt: skip
+
+
+def _activations_note(model: OnnxRecord, quantizing: bool) -> tuple[str, ...]:
+    """What becomes of a model whose weights only are quantized in the file."""
+    count = len(dynamic_products(model)) + sum(op.kind in _ROUNDED for op in model.nodes)
+    if not count:
+        return ()
+    layers = f"{count} layer{'s have' if count > 1 else ' has'}"
+    if quantizing:
+        return (
+            f"{layers} weights that the file rounds, and these are what is quantized; the float "
+            "model that it was made of may lose less",
+        )
+    return (
+        f"{layers} rounded weights in the file, and activations that onnxruntime rounds as it runs "
+        "or not at all; here activations are float and stay exact; int8 throughout, by samples, is "
+        "smaller and faster: --samples DATA, or glowmcu profile",
+    )
 
 
 def has_dynamic_ranges(data: bytes, file_name: str) -> bool:

@@ -77,6 +77,8 @@ class Operation:
     #: Operands that may be quantized per channel: weights and their bias. Everything else has one
     #: scale a tensor.
     channel_operands: ClassVar[tuple[int, ...]] = ()
+    #: Elements of the results are elements of an operand, bit by bit, or constants.
+    keeps_bits: ClassVar[bool] = False
 
     def rounding_in(self, graph_rounding: Rounding) -> Rounding:
         """DOUBLE or SINGLE: how the operator rounds in a graph of `graph_rounding`."""

@@ -33,7 +33,7 @@ class MemorySystem:
     constants: SlowMemory | None
 
     def waits(self, misses: Misses, constant_bytes: int) -> float:
-        """Cycles for a layer with so many bytes of constants."""
+        """Cycles that a layer with `constant_bytes` of constants waits."""
         return self._for_code(misses) + self._for_constants(misses, constant_bytes)
 
     def _for_constants(self, misses: Misses, constant_bytes: int) -> float:
@@ -79,7 +79,7 @@ class MemorySystem:
 
 
 def lost_part(cache: CacheGeometry, size_bytes: int) -> float:
-    """Part of so many bytes, read from first to last again and again, that is missed each time.
+    """Part of `size_bytes`, read from first to last again and again, that is missed each time.
 
     A set with one line more than it has ways misses all of them, if the line used least recently
     is replaced; sets have as many lines as others, or one more.

@@ -1,6 +1,6 @@
 """Classes by the nearest of what was seen of them last: learning without gradients.
 
-Of each class the last so many features are kept as they were, in a ring; a score is the distance to
+The last K features of each class are kept as they were, in a ring; a score is the distance to
 the nearest of them, squared and negative. Where a class looks in several ways, their mean is like
 none of them.
 Source: Cover and Hart, Nearest Neighbor Pattern Classification, 1967.

@@ -32,12 +32,14 @@ def with_border(graph: Graph, options: InputOptions, file_name: str) -> Graph:
     """The graph with the border that is asked for.
 
     Raises GM120 for a layout that a tensor cannot have, GM317 if there is nothing quantized at
-    the border, GM318 for another word than int8 or uint8.
+    the border that int8 or uint8 asks for, GM318 for another word than these and float.
     """
     if options.nhwc:
         graph = _channels_last(graph, options.nhwc, file_name)
     if not options.io:
         return graph
+    if options.io == "float":
+        return _with_real_border(graph)
     if options.io not in _ELEMENTS:
         raise error("GM318", f"io must be one of int8, uint8, float; got {options.io!r}", file_name)
     element = _ELEMENTS[options.io]
@@ -57,7 +59,7 @@ def with_border(graph: Graph, options: InputOptions, file_name: str) -> Graph:
 
 def border_notes(graph: Graph, options: InputOptions) -> tuple[str, ...]:
     """Which inputs and outputs are real numbers although `io` asked for others."""
-    if not options.io:
+    if options.io in ("", "float"):
         return ()
     return tuple(
         f"--io {options.io}: {role} {value.name!r} stays float32, {reason}"
@@ -68,6 +70,46 @@ def border_notes(graph: Graph, options: InputOptions) -> tuple[str, ...]:
         for value in values
         if value.type.element is ElementType.F32
     )
+
+
+def _with_real_border(graph: Graph) -> Graph:
+    """Float inputs that are quantized first, float outputs that are dequantized last; what has no
+    scale stays.
+    """
+    inputs, before, after = list(graph.inputs), [], []
+    renamed: dict[Value, Value] = {}
+    for index, value in enumerate(graph.arguments):
+        if _is_scaled(value):
+            inputs[index] = _real(value)
+            renamed[value] = Value(value.type, f"{value.name}/{value.type.element.numpy}")
+            before.append(_at_border(Quantize(), inputs[index], renamed[value]))
+    nodes = [
+        replace(node, inputs=tuple(renamed.get(value, value) for value in node.inputs))
+        for node in graph.nodes
+    ]
+    outputs = [renamed.get(value, value) for value in graph.outputs]
+    for index, value in enumerate(graph.results):
+        if _is_scaled(value):
+            result = _real(value)
+            after.append(_at_border(Dequantize(), outputs[index], result))
+            outputs[index] = result
+    bordered = _with(graph, inputs, (*before, *nodes, *after), outputs)
+    bordered.verify()
+    return bordered
+
+
+def _is_scaled(value: Value) -> bool:
+    quantization = value.type.quantization
+    is_stored = value.type.element in (*_ELEMENTS.values(), ElementType.I16)
+    return is_stored and quantization is not None and len(quantization.scales) == 1
+
+
+def _real(value: Value) -> Value:
+    return Value(TensorType(value.type.shape, ElementType.F32), value.name)
+
+
+def _at_border(op: Operation, x: Value, result: Value) -> Node:
+    return Node(op, (x,), (result,), f"{result.name}/border", "border")
 
 
 def _is_byte(value: Value) -> bool:

@@ -16,6 +16,8 @@ from glowmcu.ops.registry import operation
 class Copy(Operation):
     """One operand of any type; unlike a reshape its result is never the operand's bytes."""
 
+    keeps_bits = True
+
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         (x,) = inputs
         return (x.shape,)

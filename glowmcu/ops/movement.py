@@ -96,6 +96,8 @@ class Copy:
 class Movement(Operation):
     """Base of the operators that are strided copies, of any element type."""
 
+    keeps_bits = True
+
     def copies(self, signature: Signature) -> tuple[Copy, ...]:
         """What is copied, in order; with `fill`, after the results have been filled."""
         raise AssertionError(f"{type(self).__name__} has no copies")

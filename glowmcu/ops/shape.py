@@ -19,6 +19,7 @@ from glowmcu.ops.registry import operation
 class Reshape(Operation):
     """The same elements in C order under another shape; costs nothing."""
 
+    keeps_bits = True
     shape: tuple[int, ...] = ()
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:

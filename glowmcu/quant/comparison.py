@@ -34,6 +34,8 @@ from glowmcu.quant.side_by_side import (
 #: Samples, evenly picked, that show the effect on the outputs: every layer costs a run of all that
 #: follow it.
 _MOST_ALONE = 96
+#: Times the signal; infinities count as that, so that shares of it are numbers.
+_MOST_NOISE = 1e30
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,13 @@ class Meter:
 
 
 def sqnr_db(signal: float, noise: float) -> float:
-    """10 log10(signal / noise); infinite without noise, -infinite without a signal."""
+    """10 log10(signal / noise); infinite without noise, -infinite without a signal, and where the
+    noise is infinite or no number: a logarithm of what int8 took for 0, say.
+    """
     if noise == 0.0:
         return math.inf
-    return 10 * math.log10(signal / noise) if signal else -math.inf
+    ratio = signal / noise
+    return 10 * math.log10(ratio) if ratio > 0.0 else -math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +217,8 @@ def _relative_noise(meters: Mapping[int, Meter]) -> float:
     if not meters:
         return 0.0
     shares = [meter.noise / max(meter.signal, 1e-30) for meter in meters.values()]
-    return sum(shares) / len(shares)
+    noise = sum(shares) / len(shares)
+    return noise if noise < _MOST_NOISE else _MOST_NOISE
 
 
 def _sites(both: SideBySide) -> list[tuple[Value, Value, Node | None]]:

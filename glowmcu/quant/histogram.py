@@ -82,7 +82,7 @@ def merge_histograms(a: Histogram, b: Histogram) -> Histogram:
     """The histogram of both sets of values; the same in either order."""
     exponent = max(a.exponent, b.exponent)
     while True:
-        parts = [_coarsened(part, exponent) for part in (a, b)]
+        parts = [coarsened(part, exponent) for part in (a, b)]
         first = min(part.first for part in parts)
         size = max(part.first + len(part.counts) for part in parts) - first
         if size <= BIN_COUNT:
@@ -95,8 +95,8 @@ def merge_histograms(a: Histogram, b: Histogram) -> Histogram:
     return Histogram(exponent, first, counts)
 
 
-def _coarsened(histogram: Histogram, exponent: int) -> Histogram:
-    """The same values in wider bins."""
+def coarsened(histogram: Histogram, exponent: int) -> Histogram:
+    """The same values in bins that are 2^`exponent` wide, no narrower than before."""
     steps = exponent - histogram.exponent
     if steps == 0:
         return histogram

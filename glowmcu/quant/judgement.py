@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,13 +18,23 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
-from glowmcu.quality import BEST_DB, Demands, Figures, HarmfulLayer, Origin, QualityEntry
-from glowmcu.quant.comparison import compare_graphs, sqnr_db
+from glowmcu.quality import (
+    BEST_DB,
+    Demands,
+    Figures,
+    HarmfulLayer,
+    Origin,
+    QualityEntry,
+    percent,
+)
+from glowmcu.quant.comparison import LayerError, compare_graphs, sqnr_db
 from glowmcu.quant.decisions import decisions_of, differing
+from glowmcu.quant.labels import Labelled, right_decisions
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile
 from glowmcu.quant.profiling import ProfilingObserver, profile_graph
 from glowmcu.quant.quantizer import Quantized, quantize
+from glowmcu.quant.ranges import Method
 from glowmcu.quant.real_outputs import real_outputs, stored_samples
 from glowmcu.quant.sample_source import evenly_picked
 from glowmcu.quant.samples import Sample, Samples
@@ -38,6 +48,9 @@ _MOST_RANKED = 8
 _WORST = 3
 #: A part of the error that is not worth a word.
 _LEAST_SHARE = 0.001
+_MOST_OF_ALL = 0.5
+#: Of a tensor's values; what saturates by chance is less.
+_LEAST_BEYOND = 0.005
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +66,11 @@ class Judge:
     def figures(self, graph: Graph) -> Figures:
         """Of a quantized graph."""
         outputs = real_outputs(graph, stored_samples(graph, self.judged))
-        return figures_of(self.graph, self.wanted, outputs)
+        found = figures_of(self.graph, self.wanted, outputs)
+        right = right_decisions(self.graph, outputs, self.judged)
+        return replace(
+            found, labelled=right.count, right=right.right, float_right=self._float_right.right
+        )
 
     def quantized(self, options: QuantizationOptions) -> Quantized:
         """By what the judge calibrates with. Raises what `quantize` does."""
@@ -63,25 +80,52 @@ class Judge:
         """All that is to be said of them. Raises what `quantize` does."""
         made = self.quantized(options)
         found = self.figures(made.graph)
+        layers, short = self._compared(made), found.shortfalls(demands)
+        cuts_nothing = options.calibration.method is Method.MINMAX
+        is_asked = bool(short) and cuts_nothing and self.origin is Origin.HELD_BACK
         return QualityEntry(
-            found, len(self.wanted[0]), self.origin.value, self.worst(made)[:_WORST],
-            found.shortfalls(demands),
+            found, len(self.wanted[0]), self.origin.value, _harmful(layers)[:_WORST], short,
+            notes=(*self._float_right.notes, *(_beyond_calibration(layers) if is_asked else ())),
         )  # fmt: skip
 
     def worst(self, made: Quantized) -> tuple[HarmfulLayer, ...]:
         """Layers that do harm, the worst first."""
+        return _harmful(self._compared(made))
+
+    def _compared(self, made: Quantized) -> tuple[LayerError, ...]:
         few = evenly_picked(self.judged, _MOST_RANKED)
-        layers = compare_graphs(made.reference, made.graph, few).layers
-        return tuple(
-            HarmfulLayer(layer.node, layer.tensor, layer.operator, round(layer.share, 3))
-            for layer in layers
-            if layer.share >= _LEAST_SHARE
-        )
+        return compare_graphs(made.reference, made.graph, few).layers
+
+    @cached_property
+    def _float_right(self) -> Labelled:
+        return right_decisions(self.graph, self.wanted, self.judged)
 
     @cached_property
     def wanted(self) -> list[Array]:
         """What float gives on `judged`, `(samples, *shape)` an output."""
         return real_outputs(self.graph, self.judged)
+
+
+def _harmful(layers: Sequence[LayerError]) -> tuple[HarmfulLayer, ...]:
+    return tuple(
+        HarmfulLayer(layer.node, layer.tensor, layer.operator, round(layer.share, 3))
+        for layer in layers
+        if layer.share >= _LEAST_SHARE
+    )
+
+
+def _beyond_calibration(layers: Sequence[LayerError]) -> tuple[str, ...]:
+    """Where the samples are to blame: what most of the error comes of does not fit into the range
+    that calibration saw. No bits and no choice of layers mend that.
+    """
+    blamed = [layer for layer in layers[:1] if layer.share >= _MOST_OF_ALL]
+    return tuple(
+        f"{percent(layer.accumulated.saturated)} of what {layer.tensor} holds on samples held back "
+        "lies beyond the range of those that calibration saw, and most of the error is there: "
+        "calibrate by more samples, or by more kinds of them"
+        for layer in blamed
+        if layer.accumulated.saturated >= _LEAST_BEYOND
+    )
 
 
 def figures_of(graph: Graph, wanted: Sequence[Array], outputs: Sequence[Array]) -> Figures:

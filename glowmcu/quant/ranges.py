@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.operation import Array
-from glowmcu.quant.histogram import Histogram
+from glowmcu.quant.histogram import BIN_COUNT, Histogram, coarsened
 from glowmcu.quant.profile import TensorProfile
 from glowmcu.quant.schemas import INT8_MAX, INT8_MIN, Schema, choose_parameters
 
@@ -108,12 +108,15 @@ def squared_error(histogram: Histogram, span: Range, schema: Schema) -> float:
 
 #: Thresholds that the search for the least divergence looks at.
 _THRESHOLDS = 128
+#: Bins from zero to the farthest value, 64 a level; more would tell the levels apart no better.
+_MOST_MAGNITUDES = 8 * BIN_COUNT
 
 
 def _entropy(tensor: TensorProfile, histogram: Histogram, calibration: Calibration) -> Range:
     """The threshold T whose quantized histogram of |x| is nearest to the one measured."""
     one_sided = tensor.low >= 0.0 or tensor.high <= 0.0
     levels = 255 if one_sided and calibration.schema is Schema.ASYMMETRIC else 128
+    histogram = _reaching_zero(histogram)
     counts = _magnitudes(histogram)
     if len(counts) <= levels:
         return tensor.low, tensor.high
@@ -122,6 +125,15 @@ def _entropy(tensor: TensorProfile, histogram: Histogram, calibration: Calibrati
     best = len(ends) - 1 - int(np.argmin(divergences[::-1]))
     threshold = float(ends[best]) * histogram.width
     return max(tensor.low, -threshold), min(tensor.high, threshold)
+
+
+def _reaching_zero(histogram: Histogram) -> Histogram:
+    """With bins so wide that few lie between zero and the farthest value: a tensor that is 1000 and
+    little more has narrow ones, of which it takes millions to zero.
+    """
+    farthest = max(histogram.first + len(histogram.counts), -histogram.first)
+    steps = max(0, (farthest - 1).bit_length() - _MOST_MAGNITUDES.bit_length() + 1)
+    return coarsened(histogram, histogram.exponent + steps)
 
 
 def _magnitudes(histogram: Histogram) -> Doubles:

@@ -26,6 +26,7 @@ from glowmcu.quant.data_sets import (
     samples_in,
     unscaled,
 )
+from glowmcu.quant.labels import LabelledSample, labels_behind, labels_beside
 
 #: What the samples of a model with one input may be called beside labels.
 _INPUTS = "inputs"
@@ -85,13 +86,24 @@ def samples_of(graph: Graph, data: SampleData, where: str = "samples") -> Sample
     is_loader = any(len(samples) != 1 for samples in first)
 
     def make() -> Iterator[Sample]:
-        every = (sample for item in items for sample in samples_in(graph, item))
-        for index, item in enumerate(every):
-            yield _sample(graph, item, f"{where}, sample {index}")
+        every = (each for item in items for each in _with_labels(graph, item))
+        for index, (item, label) in enumerate(every):
+            yield _labelled(_sample(graph, item, f"{where}, sample {index}"), label)
 
     count = sum(1 for item in items for _ in samples_in(graph, item)) if is_loader else len(items)
     samples = _not_empty(Samples(make, count), where)
     return samples.with_notes(_questions(graph, first[0][0] if first[0] else None))
+
+
+def _with_labels(graph: Graph, item: object) -> Iterator[tuple[object, int | None]]:
+    """The samples of a data set's item, each with its label."""
+    samples = list(samples_in(graph, item))
+    labels = labels_behind(item, [value.name for value in graph.inputs], len(samples))
+    return zip(samples, labels or itertools.repeat(None), strict=False)
+
+
+def _labelled(sample: Sample, label: int | None) -> Sample:
+    return sample if label is None else LabelledSample(sample, label)
 
 
 def _questions(graph: Graph, sample: object) -> tuple[str, ...]:
@@ -161,7 +173,9 @@ def _of_named_batches(graph: Graph, data: Mapping[str, Array], where: str) -> Sa
         if is_clear or key is not None:
             name = key or next(iter(data))
             taken = () if is_clear else (f"{where}: of {_listed(data)}, {name!r} is the samples",)
-            return _of_batches(graph, graph.inputs, [data[name]], where).with_notes(taken)
+            others = {other: array for other, array in data.items() if other != name}
+            found = _of_batches(graph, graph.inputs, [data[name]], where, others)
+            return found.with_notes(taken)
     by_name = {value.name: value for value in graph.inputs}
     missing = [name for name in by_name if name not in data]
     if missing:
@@ -172,7 +186,8 @@ def _of_named_batches(graph: Graph, data: Mapping[str, Array], where: str) -> Sa
             f"the inputs are: {', '.join(by_name)}"
             + (f"; or call it {_INPUTS!r}" if len(by_name) == 1 else ""),
         )
-    return _of_batches(graph, graph.inputs, [data[name] for name in by_name], where)
+    others = {name: array for name, array in data.items() if name not in by_name}
+    return _of_batches(graph, graph.inputs, [data[name] for name in by_name], where, others)
 
 
 def _is_data_set(batch: object) -> bool:
@@ -187,8 +202,13 @@ def _listed(data: Mapping[str, Array]) -> str:
 
 
 def _of_batches(
-    graph: Graph, inputs: Sequence[Value], batches: Sequence[Array], where: str
+    graph: Graph,
+    inputs: Sequence[Value],
+    batches: Sequence[Array],
+    where: str,
+    others: Mapping[str, Array] | None = None,
 ) -> Samples:
+    """`others`: arrays that are no inputs, of which one may hold labels."""
     rows = [
         _rows(np.asarray(batch), value, where) for value, batch in zip(inputs, batches, strict=True)
     ]
@@ -197,9 +217,12 @@ def _of_batches(
         text = ", ".join(f"{name!r} {count}" for name, count in counts.items())
         raise error("GM304", f"inputs have different numbers of samples: {text}", where)
 
+    labels = labels_beside(others or {}, (), len(rows[0]))
+
     def make() -> Iterator[Sample]:
         for index, arrays in enumerate(zip(*rows, strict=True)):
-            yield _sample(graph, arrays, f"{where}, sample {index}")
+            sample = _sample(graph, arrays, f"{where}, sample {index}")
+            yield _labelled(sample, None if labels is None else labels[index])
 
     questions = tuple(
         text

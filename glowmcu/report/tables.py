@@ -13,6 +13,7 @@ from glowmcu.facts.flash_parts import unpacked_bytes
 from glowmcu.labels import labels_text
 from glowmcu.manifest import Manifest
 from glowmcu.number_text import count as count  # noqa: PLC0414 - who shows things looks here
+from glowmcu.number_text import counted
 from glowmcu.report.devices import device_table
 from glowmcu.report.fitting_table import plain_table as plain_table  # noqa: PLC0414 - as above
 from glowmcu.report.quality import quality_lines
@@ -58,7 +59,9 @@ def summary_lines(bundle: Bundle) -> list[str]:
     if manifest.extra_macs > 0:
         part = 100 * manifest.extra_macs / (manifest.macs - manifest.extra_macs)
         again = f", +{part:.1f} % of them again in the halos of strips"
-    lines.append(f"  compute  {count(report.macs)} MACs in {len(report.layers)} steps{again}")
+    lines.append(
+        f"  compute  {count(report.macs)} MACs in {counted(len(report.layers), 'step')}{again}"
+    )
     if manifest.simplification is not None:
         said = simplification_sentences(manifest.simplification)
         lines += [f"  proved   {text}" for text in said]

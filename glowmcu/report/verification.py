@@ -8,7 +8,6 @@ from rich.table import Table
 from glowmcu.api.runtime_comparison import RuntimeReport
 from glowmcu.api.verification import VerificationReport
 from glowmcu.report.tables import plain_table
-from glowmcu.test_vectors import FLOAT_TOLERANCE
 
 
 def verification_table(report: VerificationReport) -> Table:
@@ -17,8 +16,7 @@ def verification_table(report: VerificationReport) -> Table:
         f"against {report.reference}", ("executor", "l"), ("vectors", "r"), ("result", "t")
     )
     for check in report.checks:
-        equal = "every byte equal" if check.exact else f"equal within {FLOAT_TOLERANCE:g}"
-        result = equal if check.passed else f"[red]{check.wrong_vectors} differ[/]"
+        result = escape(check.equality) if check.passed else f"[red]{check.wrong_vectors} differ[/]"
         detail = f"\n{escape(check.first_difference)}" if check.first_difference else ""
         hint = f"\nhint: {escape(check.hint)}" if check.hint else ""
         table.add_row(check.executor, str(check.vectors), result + detail + hint)

@@ -33,7 +33,7 @@ _CONNECT_SECONDS = 10
 
 @dataclass(frozen=True)
 class Workers:
-    """So many processes of this computer, or the cluster of a Dask scheduler at `address`."""
+    """Processes of this computer, or the cluster of a Dask scheduler at `address`."""
 
     processes: int = 1
     address: str = ""

@@ -16,7 +16,7 @@ import numpy as np
 
 from glowmcu.errors import error
 from glowmcu.manifest import Manifest, TensorEntry
-from glowmcu.test_vectors import Digest, Expected, Sample, pattern_tensor
+from glowmcu.test_vectors import FLOAT_TOLERANCE, Digest, Expected, Sample, pattern_tensor
 from glowmcu.verify.comparison import difference
 from glowmcu.verify.measurement import Array, Executor
 
@@ -43,8 +43,9 @@ class Vector:
 class Check:
     """One executor's result: vectors run, vectors wrong, and the first difference in words.
 
-    `exact` says that every byte was compared; outputs computed in float have a tolerance. `hint`
-    says what else than the bundle may be behind wrong outputs there.
+    `exact` says that every byte was compared; outputs computed in float have a tolerance, and are
+    named in `tolerant` where others have none. `hint` says what else than the bundle may be behind
+    wrong outputs there.
     """
 
     executor: str
@@ -53,10 +54,19 @@ class Check:
     first_difference: str
     exact: bool = True
     hint: str = ""
+    tolerant: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
         return self.wrong_vectors == 0
+
+    @property
+    def equality(self) -> str:
+        """How equal outputs are that passed."""
+        if self.exact:
+            return "every byte equal"
+        within = f"equal within {FLOAT_TOLERANCE:g}"
+        return f"every byte equal, {', '.join(self.tolerant)} {within}" if self.tolerant else within
 
 
 def golden_vectors(bundle_dir: Path, manifest: Manifest) -> list[Vector]:
@@ -158,7 +168,8 @@ def check_executor(
         found = next((text for text in differences if text), "")
         wrong += bool(found)
         first = first or (found and f"{vector.name}: {found}")
-    exact = all(entry.exact for entry in manifest.outputs)
+    inexact = tuple(entry.name for entry in manifest.outputs if not entry.exact)
     doubts = executor if wrong and isinstance(executor, FallibleExecutor) else None
     hint = doubts.mismatch_hint(manifest) if doubts else ""
-    return Check(executor.name, len(vectors), wrong, first, exact, hint)
+    tolerant = inexact if len(inexact) < len(manifest.outputs) else ()
+    return Check(executor.name, len(vectors), wrong, first, not inexact, hint, tolerant)

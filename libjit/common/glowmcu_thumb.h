@@ -73,6 +73,11 @@
     __attribute__((naked, noinline, used, no_instrument_function))                    \
     GLOWMCU_NO_STACK_PROTECTOR GLOWMCU_NO_PROFILE GLOWMCU_NO_COVERAGE
 #define GLOWMCU_UNUSED __attribute__((unused))
+
+/* C99 asks for strings of 4,095 characters, and assembly of a function is one of more. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Woverlength-strings"
+#endif
 #endif
 
 #if GLOWMCU_THUMB == 1

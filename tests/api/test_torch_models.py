@@ -149,3 +149,53 @@ def test_data_sets_and_loaders_are_samples_as_they_are() -> None:
         assert made.tensors.keys() == plain.tensors.keys()
         for name, tensor in made.tensors.items():
             assert (tensor.low, tensor.high) == (plain.tensors[name].low, plain.tensors[name].high)
+
+
+class Distances(torch.nn.Module):  # type: ignore[misc]
+    """torch 2.13's newer exporter has no ONNX for `cdist`, the older one has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places = torch.nn.Parameter(torch.randn(5, 3))
+
+    def forward(self, points: Any) -> Any:
+        return torch.cdist(points, self.places)
+
+
+def test_what_one_exporter_does_not_know_the_other_is_asked_for(tmp_path: Path) -> None:
+    torch.manual_seed(2)
+    module, x = Distances(), torch.randn(2, 3)
+    bundle = glowmcu.compile(module, example_inputs=(x,), output=tmp_path / "b")
+    assert [entry.name for entry in bundle.manifest.inputs] == ["points"]
+    with torch.no_grad():
+        np.testing.assert_allclose(bundle.run([x])[0], module(x).numpy(), atol=1e-5)
+
+
+def test_a_branch_that_data_decide_is_not_traced_as_it_went_once(exporter: str) -> None:
+    class Branch(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return x * 2 if x.sum() > 0 else x - 1
+
+    if exporter == "tracing":
+        pytest.skip("without onnxscript there is nothing else")
+    with pytest.raises(glowmcu.GlowmcuError, match="GM118"):
+        exported_torch(Branch(), torch.ones(1, 3))
+
+
+class SelfAttention(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x: Any) -> Any:
+        return self.heads(x, x, x)[0]
+
+
+def test_attention_is_exported_as_its_operators(tmp_path: Path) -> None:
+    torch.manual_seed(3)
+    module, x = SelfAttention(), torch.randn(1, 5, 8)
+    before = torch.backends.mha.get_fastpath_enabled()
+    bundle = glowmcu.compile(module, example_inputs=(x,), output=tmp_path / "b")
+    assert torch.backends.mha.get_fastpath_enabled() == before
+    with torch.no_grad():
+        np.testing.assert_allclose(bundle.run([x])[0], module.eval()(x).numpy(), atol=1e-5)

@@ -124,7 +124,7 @@ def test_the_headers_serve_a_cpp_program_linked_with_c(
 ) -> None:
     bundle = bundle_of(name)
     external = read_manifest(bundle).external
-    entry = f"{name}_model.model.run != NULL" if external else f"{name}_model.run != {name}_run"
+    entry = f"{name}_model.model.run != nullptr" if external else f"{name}_model.run != {name}_run"
     main = tmp_path / "main.cpp"
     main.write_text(
         f'#include "{name}.h"\n#include "{name}_model.h"\n#include "{name}_selftest.h"\n'
@@ -140,8 +140,11 @@ def test_the_headers_serve_a_cpp_program_linked_with_c(
         subprocess.run(["gcc", *STRICT, *includes, "-c", str(file), "-o", str(target)], check=True)
         objects.append(str(target))
     program = str(tmp_path / "program")
-    strict_cpp = ["-std=c++11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion"]
-    subprocess.run(["g++", *strict_cpp, *includes, str(main), *objects, "-o", program], check=True)
+    # What C++ guidelines ask for beside the usual warnings: casts of C, and NULL or 0 for pointers.
+    strict_cpp = [*CPP[2:], "-Wconversion", "-Wold-style-cast", "-Wzero-as-null-pointer-constant"]
+    for compiler in filter(shutil.which, ("clang++", "g++")):
+        command = [compiler, *strict_cpp, *includes, str(main), *objects, "-o", program]
+        subprocess.run(command, check=True)
     assert subprocess.run([program], check=False).returncode == 0
 
 

@@ -123,6 +123,25 @@ def test_weights_of_any_other_kind_are_not_taken_for_int8() -> None:
     assert int8_weights(generator.normal(size=(6, 50)).astype(np.float32)) is None
 
 
+@pytest.mark.parametrize("extremes", [[-128], [-128, 127], [-128, -127, 126], [127, -127], [126]])
+def test_a_channel_may_reach_the_least_int8_and_never_more_than_the_largest(
+    extremes: list[int],
+) -> None:
+    """PyTorch's symmetric scale is the range over 255, so that the largest negative is -128."""
+    generator = np.random.default_rng(8)
+    codes = generator.integers(-125, 126, (3, 40)).astype(np.float32)
+    codes[:, : len(extremes)] = extremes
+    codes[0, 20:22] = 3, 5
+    scales = np.array([0.0071, 0.2, 3.3], np.float32)
+    for given in (scales, np.full(3, 0.01, np.float32)):
+        found = int8_weights(codes * given[:, np.newaxis])
+        assert found is not None
+        np.testing.assert_array_equal(found[0], codes)
+        np.testing.assert_allclose(found[1], given, rtol=1e-6)
+        above = int8_weights(-codes * given[:, np.newaxis])
+        assert (above is None) == (-128 in extremes)
+
+
 def small_weights_model() -> bytes:
     generator, model = np.random.default_rng(3), ModelBuilder()
     x, y = model.input("x", (1, 64), "float32"), model.tensor("y", (1, 40), "float32")

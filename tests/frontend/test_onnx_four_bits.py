@@ -102,6 +102,19 @@ def test_blocks_with_a_scale_each_are_computed_in_float(kind: str, quantized: bo
     check_model(data, [[X]], oracle=lambda model, inputs: [got])
 
 
+@pytest.mark.parametrize("size", [32, 24, 63, 64, 100])
+def test_the_last_block_may_be_shorter(size: int) -> None:
+    count = -(-DEPTH // size)
+    scales = RANDOM.uniform(0.05, 0.2, (count, OUTPUTS)).astype(np.float32)
+    data = product("UINT4", SIGNED + 8, 6, scales, False, axis=0, block_size=size)
+    real = (SIGNED + 2) * scales[np.arange(DEPTH) // size]
+    (got,) = run_graph(read_model(data, "m.onnx"), [X])
+    np.testing.assert_allclose(got, (X - 3.0) * 0.02 @ real, rtol=1e-4, atol=1e-4)
+    wrong = product("UINT4", SIGNED + 8, 6, scales[:, :4], False, axis=0, block_size=size)
+    with pytest.raises(GlowmcuError, match="expected scales of"):
+        read_model(wrong, "m.onnx")
+
+
 @pytest.mark.parametrize("kind", ["INT4", "UINT4"])
 def test_weights_in_a_file_of_their_own_are_the_same(kind: str, tmp_path: Path) -> None:
     point = 8 if kind == "UINT4" else 0
@@ -134,3 +147,21 @@ def test_an_input_of_four_bits_is_refused() -> None:
         read_model(model.SerializeToString(), "m.onnx")
     assert caught.value.code == "GM105"
     assert "INT4" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["INT4", "UINT4"])
+def test_pairs_of_onnxruntimes_own_domain_mean_the_same(kind: str) -> None:
+    """Its quantizer writes these where the file's opset has no pairs of four or 16 bits."""
+    point = 8 if kind == "UINT4" else 0
+    data = product(kind, SIGNED + point, point, np.array(0.1), quantized=True)
+    model = onnx.load_model_from_string(data)
+    for node in model.graph.node:
+        if node.op_type != "MatMul":
+            node.domain = "com.microsoft"
+    del model.opset_import[:]
+    opsets = {"": 18, "com.microsoft": 1}
+    model.opset_import.extend(onnx.helper.make_opsetid(*item) for item in opsets.items())
+    graph = read_model(model.SerializeToString(), "m.onnx")
+    assert np.array_equal(layer_of(graph), SIGNED.T)
+    (want,) = run_graph(read_model(data, "m.onnx"), [X])
+    assert np.array_equal(run_graph(graph, [X])[0], want)

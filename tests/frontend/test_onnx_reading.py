@@ -131,6 +131,89 @@ def test_everything_unsupported_comes_at_once_with_the_nearest_names() -> None:
     assert "operator com.acme.Frobnicate (opset ?) is not supported" in str(found)
 
 
+def square(*shape: int) -> Any:
+    return tensor("x", shape)
+
+
+def refused_operators(data: bytes) -> list[str]:
+    return [problem.message.split(" (opset")[0] for problem in refusal(data).problems]
+
+
+def test_what_stands_behind_a_refused_operator_is_looked_at_too() -> None:
+    nodes = [
+        helper.make_node("Det", ["x"], ["d"]),
+        helper.make_node("NonZero", ["d"], ["places"]),  # has an importer, and cannot be computed
+        helper.make_node("Relu", ["d"], ["y"]),
+    ]
+    data = model_of(nodes, [square(4, 3, 3)], [tensor("y", [4]), tensor("places", [1, "N"], INT64)])
+    assert refused_operators(data) == [
+        "operator Det",
+        "NonZero needs its operand known at compile time",
+    ]
+    assert "--bind" not in str(refusal(data))
+
+
+def test_results_of_foreign_operators_are_as_the_file_declares_them() -> None:
+    nodes = [
+        helper.make_node("Frobnicate", ["x"], ["f"], domain="com.acme"),
+        helper.make_node("NonZero", ["f"], ["y"]),
+    ]
+    for declared, count in (([2, 3], 2), ([2, "N"], 1), (None, 1)):
+        graph = helper.make_graph(
+            nodes, "main", [square(2, 3)], [tensor("y", [2, "M"], INT64)],
+            value_info=[tensor("f", declared)],
+        )  # fmt: skip
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.acme", 1)]
+        data = helper.make_model(graph, opset_imports=opsets).SerializeToString()
+        assert len(refused_operators(data)) == count
+
+
+def test_shapes_made_behind_a_refused_operator_are_no_fault_of_those_who_read_them() -> None:
+    nodes = [
+        helper.make_node("Foreign", ["x"], ["f"], domain="com.acme"),
+        helper.make_node("Shape", ["f"], ["s"]),  # a constant as soon as Foreign is known
+        helper.make_node("Expand", ["x", "s"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes, "main", [square(1, 3)], [tensor("y", [2, 3])],
+        value_info=[tensor("s", [2], INT64)],
+    )  # fmt: skip
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    assert refused_operators(data.SerializeToString()) == ["operator com.acme.Foreign"]
+
+
+def test_a_refused_operator_on_constants_might_have_been_one() -> None:
+    nodes = [
+        helper.make_node("Det", ["w"], ["d"]),
+        helper.make_node("NonZero", ["d"], ["places"]),
+        helper.make_node("Relu", ["x"], ["y"]),
+    ]
+    outputs = [tensor("y", [2]), tensor("places", [1, "N"], INT64)]
+    data = model_of(nodes, [square(2)], outputs, w=np.eye(3, dtype=np.float32)[None])
+    assert refused_operators(data) == ["operator Det"]
+
+
+def test_all_unknown_operators_in_the_graphs_of_a_node_are_named() -> None:
+    branches = {
+        name: helper.make_graph(
+            [
+                helper.make_node(kinds[0], ["x"], ["a"]),
+                helper.make_node(kinds[1], ["a"], ["b"]),
+            ],
+            name,
+            [],
+            [tensor("b", [2])],
+        )
+        for name, kinds in (("then_branch", ("One", "Two")), ("else_branch", ("Three", "Relu")))
+    }
+    node = helper.make_node("If", ["c"], ["y"], **branches)
+    inputs = [square(2), tensor("c", [], TensorProto.BOOL)]
+    (problem,) = refusal(model_of([node], inputs, [tensor("y", [2])])).problems
+    assert problem.code == "GM102"
+    for kind in ("One", "Two", "Three"):
+        assert f"operator {kind} (opset 17) is not supported" in problem.message
+
+
 def test_more_nodes_than_any_model_has_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(container, "MAX_NODES", 2)
     for count in (2, 3):

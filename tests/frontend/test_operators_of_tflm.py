@@ -1,8 +1,7 @@
 """TensorFlow Lite Micro's list of operators: there is an importer for each.
 
 Source: `python/tflite_micro/python_ops_resolver.cc`, `micro/micro_mutable_op_resolver.h`. Left out
-are the operator of Arm's Ethos-U, whose models are programs of another processor, and TFLM_DECODE,
-which belongs to files with compressed constants.
+is the operator of Arm's Ethos-U, whose models are programs of another processor.
 """
 
 from __future__ import annotations
@@ -130,6 +129,7 @@ CUSTOM = [
     "SignalRfft",
     "SignalStacker",
     "SignalWindow",
+    "TFLM_DECODE",
     "TFLite_Detection_PostProcess",
 ]
 

@@ -194,6 +194,7 @@ def test_it_is_the_default_of_a_core_without_an_fpu(tmp_path: Path) -> None:
     assert bundle.manifest.training.numbers == "fixed"
     again = glowmcu.verify(bundle, on=["host"], model=DIGITS)
     assert again.passed
+    assert again.checks[0].equality == "every byte equal, loss equal within 1e-05"
     with_fpu = compiled(tmp_path, "digits", "last=1", train_numbers=None)
     assert with_fpu.manifest.training is not None
     assert with_fpu.manifest.training.numbers == "float32"

@@ -120,6 +120,47 @@ def test_an_int8_model_takes_bytes_of_a_camera() -> None:
     assert np.array_equal(got.astype(int) - 128, want)
 
 
+def tanh_model(element: str) -> bytes:
+    model = ModelBuilder()
+    x = model.input("x", (1, 8), element, 1 / 40, -2 if element == "int8" else 0)
+    y = model.tensor("y", (1, 8), element, *((1 / 128, 0) if element == "int8" else (1 / 32768, 0)))
+    model.op("TANH", [x], [y])
+    model.output(y)
+    return model.finish()
+
+
+@pytest.mark.parametrize("element", ["int8", "int16"])
+def test_a_quantized_model_takes_and_gives_real_numbers_where_float_is_asked_for(
+    element: str,
+) -> None:
+    data = tanh_model(element)
+    x = GENERATOR.normal(0, 1, (1, 8)).astype(np.float32)
+    check_model(data, [[x]], options=Options("m", inputs=InputOptions(io="float")))
+    graph = bordered(data, io="float")
+    (got,) = run_graph(graph, [x])
+    point = -2 if element == "int8" else 0
+    kind = ElementType.I8 if element == "int8" else ElementType.I16
+    (want,) = run_tflm(data, [quantized(x, kind, 1 / 40, point)])
+    scale = np.float32(1 / 128 if element == "int8" else 1 / 32768)
+    assert np.array_equal(got, want.astype(np.float32) * scale)
+    assert (graph.inputs[0].name, graph.outputs[0].name) == ("x", "y")
+    assert border_notes(graph, InputOptions(io="float")) == ()
+
+
+def test_float_is_what_a_float_model_has_already() -> None:
+    data = image_model(tail="TANH")
+    nodes = [node.op for node in reference_graph(data, "m.tflite").nodes]
+    assert [node.op for node in bordered(data, io="float").nodes] == nodes
+
+
+def test_float_at_the_border_needs_no_samples_of_a_quantized_model(tmp_path: Path) -> None:
+    file = tmp_path / "m.tflite"
+    file.write_bytes(tanh_model("int8"))
+    bundle = glowmcu.compile(file, output=tmp_path / "out", io="float")
+    assert [entry.dtype for entry in bundle.report.inputs] == ["float32"]
+    assert verify_bundle(bundle, ["host"], 2, 0, file).passed
+
+
 def test_what_is_computed_in_float_stays_float_and_is_named() -> None:
     graph = bordered(image_model(tail="TANH"), io="int8")
     assert [str(v.type.element.value) for v in (*graph.inputs, *graph.outputs)] == ["i8", "f32"]

@@ -9,6 +9,8 @@ import pytest
 
 from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
+from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.types import ElementType
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import Array, check_model
 from tests.support.onnx_models import onnx_model, run_onnxruntime
@@ -159,3 +161,38 @@ def test_what_makes_no_sense_is_refused(
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
     with pytest.raises(GlowmcuError, match=text):
         compile_model(model.SerializeToString(), "m.onnx", Options("m"))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_stored_numbers_between_pairs_are_resized_as_the_real_ones_they_stand_for(
+    dtype: str,
+) -> None:
+    """onnxruntime's quantizer leaves Resize on bytes in its QOperator format; it cuts off what is
+    behind the point, so that it may be a step lower.
+    """
+    helper = pytest.importorskip("onnx", reason="pip install onnx").helper
+    scale, point = np.array(0.02, np.float32), np.array(120 if dtype == "uint8" else -8, dtype)
+    constants = {"s": scale, "z": point, "sizes": sizes_of((1, 2, 7, 6))}
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("Resize", ["q", "", "", "sizes"], ["r"], mode="linear"),
+        helper.make_node("DequantizeLinear", ["r", "s", "z"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes, "main", [helper.make_tensor_value_info("x", 1, (1, 2, 3, 4))],
+        [helper.make_tensor_value_info("y", 1, (1, 2, 7, 6))],
+        [onnx_tensor(name, data) for name, data in constants.items()],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 19)]
+    data = helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
+    compilation = check_model(data)
+    for x in np.random.default_rng(4).uniform(-2, 2, (3, 1, 2, 3, 4)).astype(np.float32):
+        (got,) = run_graph(compilation.imported, [x])
+        (want,) = run_onnxruntime(data, [x])
+        assert np.abs(got - want).max() <= 0.0201
+    kinds = {node.op.name: node.output.type.element for node in compilation.imported.nodes}
+    assert kinds["resize_bilinear"] is ElementType.I8
+
+
+def onnx_tensor(name: str, data: Array) -> Any:
+    return pytest.importorskip("onnx").numpy_helper.from_array(data, name)

@@ -15,7 +15,9 @@ from glowmcu.ops.elementwise import Add
 from glowmcu.ops.pooling import MaxPool2D
 from glowmcu.ops.quantization import Dequantize
 from glowmcu.ops.scan import ArgMax
+from glowmcu.ops.transcendental import Log
 from glowmcu.quant.comparison import Comparison, Meter, _errors, compare_graphs
+from glowmcu.quant.comparison import sqnr_db as comparison_db
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.quantizer import quantize
@@ -275,3 +277,27 @@ def test_a_difference_is_counted_over_all_that_was_added() -> None:
     assert Meter().finish().saturated == 0.0
     assert Meter().finish().max_error == 0.0
     assert Meter().finish().cosine == 1.0
+
+
+@pytest.mark.parametrize("noise", [math.inf, math.nan])
+def test_noise_that_is_no_number_is_the_worst_there_is(noise: float) -> None:
+    assert comparison_db(1.0, noise) == -math.inf
+    assert comparison_db(math.inf, noise) == -math.inf
+    assert comparison_db(2.0, 0.0) == math.inf
+    assert comparison_db(100.0, 1.0) == pytest.approx(20.0)
+
+
+def test_infinities_of_a_stored_tensor_have_shares_that_are_numbers() -> None:
+    """A logarithm of what int8 takes for 0 spoils the outputs without end."""
+    graph = GraphBuilder()
+    x = graph.add(MaxPool2D((1, 1)), graph.input(real(1, 2, 2, 3), "image"), name="pool")
+    made = graph.finish(graph.add(Log(), x, name="log"))
+    rows = np.abs(draw(3, 40, 2, 2, 3))
+    rows[:, 0, 0] = 1e-5
+    samples = samples_of(made, rows)
+    result = quantize(made, profile_graph(made, samples), QuantizationOptions())
+    found = compare_graphs(result.reference, result.graph, samples)
+    assert found.layers[0].alone_db < -100
+    shares = [layer.share for layer in found.layers]
+    assert all(map(math.isfinite, shares))
+    assert sum(shares) == pytest.approx(1.0)

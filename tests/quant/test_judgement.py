@@ -166,3 +166,22 @@ def test_what_is_not_all_never_reads_as_all() -> None:
     assert [percent(share) for share in (1.0, 0.9999, 0.984, 0.98)] == [
         "100 %", "99.9 %", "98.4 %", "98 %",
     ]  # fmt: skip
+
+
+def test_samples_beyond_those_of_calibration_are_to_blame_where_they_are() -> None:
+    """More bits would not help, other samples would."""
+    graph = perceptron()
+    rows = draw(0, 40, 24)
+    held = parted(samples_of(graph, np.repeat(np.arange(40.0)[:, None], 24, 1)))[1]
+    rows[numbers(held)] *= 4
+    samples = samples_of(graph, rows)
+    found = judge_of(graph, samples, profile_graph(graph, samples), is_own=True)
+    entry = found.entry(QuantizationOptions(), Demands())
+    assert entry.shortfalls
+    (note,) = entry.notes
+    assert "holds on samples held back lies beyond the range of those that calibration saw" in note
+    assert note.split(" of what ")[1].split(" holds ")[0] == entry.worst[0].tensor
+    # Where a range was cut on purpose, and where nothing is low, nobody asks for other samples.
+    assert found.entry(COARSE, Demands()).notes == ()
+    assert judge(40).entry(COARSE, Demands()).notes == ()
+    assert judge(40).entry(QuantizationOptions(), Demands(sqnr_db=99.0)).notes == ()

@@ -16,6 +16,7 @@ from glowmcu.quant.ranges import (
     Calibration,
     Method,
     _magnitudes,
+    _reaching_zero,
     choose_range,
     divergence,
     squared_error,
@@ -102,6 +103,27 @@ def test_entropy_takes_the_threshold_of_least_divergence(
     wanted = max(seen.low, -best / 8), min(seen.high, best / 8)
     assert choose_range(seen, Calibration(Method.ENTROPY, schema)) == wanted
     assert best < len(magnitudes)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("far", "spread"), [(1000.0, 0.001), (1.0, 1e-7), (3e37, 3e31)])
+def test_entropy_of_values_far_from_zero_counts_in_wide_bins(
+    far: float, spread: float, sign: int
+) -> None:
+    """Their own bins, a two thousandth of the spread each, would be millions from zero on."""
+    values = (sign * (far + spread * np.linspace(0, 1, 5000) ** 2)).astype(np.float32)
+    low, high = float(values.min()), float(values.max())
+    found = histogram_of(values, low, high)
+    assert abs(found.first) > 10**6
+    assert choose_range(profile(found, low, high), Calibration(Method.ENTROPY)) == (low, high)
+
+
+@pytest.mark.parametrize("first", [0, 16384 - 700, 16384 - 699, 32768 - 700, -16384, -16385])
+def test_bins_of_magnitudes_are_widened_where_they_would_be_too_many(first: int) -> None:
+    found = _reaching_zero(histogram([1] * 700, first))
+    assert found.total == 700
+    assert len(_magnitudes(found)) <= 16384
+    assert found.exponent == (-3 if first in (0, 16384 - 700, -16384) else -2)
 
 
 @pytest.mark.parametrize("schema", [Schema.ASYMMETRIC, Schema.SYMMETRIC])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.arm_flags import MACHINES, TOGETHER, failures
+from benchmarks.arm_flags import CLANG, MACHINES, TOGETHER, failures
 from benchmarks.random_bundles import random_bundle
 from benchmarks.random_layers import random_model
 from glowmcu.compilation import Options
@@ -51,6 +51,18 @@ def test_flags_of_firmware_change_no_result_of_int16(core_name: str, tmp_path: P
     text = "".join(path.read_text() for path in bundle.glob("*.[ch]"))
     assert re.search(r"^GLOWMCU_NAKED static void glowmcu_wide_", text, re.MULTILINE)
     assert list(failures(bundle, core_name, TOGETHER)) == []
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("core_name", ["cortex-m0plus", "cortex-m4", "cortex-m55"])
+def test_llvm_compiles_assembly_and_kernels_alike_without_a_warning(
+    core_name: str, tmp_path: Path
+) -> None:
+    if shutil.which("qemu-system-arm") is None or shutil.which("clang") is None:
+        pytest.skip("needs qemu-system-arm and clang")
+    drawn = random_bundle(1, core_name, "chain")
+    bundle = write_bundle(drawn.compilation, tmp_path / "net")
+    assert list(failures(bundle, core_name, {"clang -O2": CLANG["clang -O2"]})) == []
 
 
 def test_functions_of_assembly_are_declared_in_one_way() -> None:

@@ -97,7 +97,7 @@ class OnnxRecord:
     """A graph of a model file: the main one, or a node's attribute.
 
     `opsets` maps a domain to its version. `output_types` holds the element type that the file
-    declares for an output, and its ONNX name.
+    declares for an output, and its ONNX name; `declared` what it says of other results.
     """
 
     inputs: tuple[InputRecord, ...]
@@ -107,6 +107,7 @@ class OnnxRecord:
     opsets: dict[str, int]
     folder: Path | None
     output_types: dict[str, tuple[ElementType | None, str]]
+    declared: dict[str, InputRecord] = field(default_factory=dict)
 
     @cached_property
     def captures(self) -> tuple[str, ...]:
@@ -188,7 +189,19 @@ def _record(graph: Any, opsets: dict[str, int], folder: Path, onnx: Any) -> Onnx
         opsets,
         folder,
         {item.name: element_of(item.type.tensor_type.elem_type) for item in graph.output},
+        _declared(graph, onnx),
     )
+
+
+def _declared(graph: Any, onnx: Any) -> dict[str, InputRecord]:
+    """Types of inner results as the file has them; those that no tensor has are left out."""
+    records = {}
+    for item in (*graph.value_info, *graph.output):
+        try:
+            records[item.name] = _input(item, onnx)
+        except ValueError:
+            continue
+    return records
 
 
 #: Attributes that hold names of classes, in their order.

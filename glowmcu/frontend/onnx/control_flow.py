@@ -17,6 +17,7 @@ from glowmcu.frontend.onnx.subgraphs import (
     Bound,
     bind_results,
     expect_condition,
+    joined,
     loop_name,
     place_of,
     tensors,
@@ -53,12 +54,17 @@ def _with_hint_to_bind(cause: Unsupported, names: Sequence[str]) -> Unsupported:
 
 
 def _branched(state: Import, op: NodeRecord, condition: Value) -> list[Value]:
-    parts = []
+    parts, refused = [], []
     for branch in ("then_branch", "else_branch"):
         inside = Inside(state.builder)
         place = f"{loop_name(op)}/{branch}"
-        results = write_out(state, op, op.graph(branch), [], place, inside)
-        parts.append(inside.part(tensors(op, results)))
+        try:
+            results = write_out(state, op, op.graph(branch), [], place, inside)
+            parts.append(inside.part(tensors(op, results)))
+        except Unsupported as cause:
+            refused.append(cause)
+    if refused:
+        raise joined(refused)
     counts = [len(part.results) for part in parts]
     if counts != [len(op.outputs)] * 2:
         raise Unsupported("GM105", f"If has {len(op.outputs)} results, its graphs {counts}")

@@ -25,7 +25,7 @@ from glowmcu.ops.reduction import ReduceAny
 from glowmcu.ops.scan import ArgMax
 
 _DOMAIN = "ai.onnx.ml"
-#: A table by number may have so many entries for each key, or so many in all.
+#: Most entries of a table by number: for each key, and in all.
 _SPARSE, _SMALL = 4, 256
 _LIMIT = 2**15
 

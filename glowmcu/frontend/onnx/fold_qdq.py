@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from glowmcu.frontend.onnx.weights_of_pairs import centred, recovered
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, Operation, OperationError, Signature, constant
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
@@ -20,6 +21,7 @@ from glowmcu.ir.rewriting import remove_dead_nodes
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.lookup import Lookup, all_values
+from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.movement import Movement
 from glowmcu.ops.normalization import LogSoftmax
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
@@ -213,7 +215,7 @@ class _Folding:
 
     def _append(self, op: Operation, x: Value, type_: TensorType, name: str) -> Value:
         value = Value(type_, name)
-        node = Node(op, (x,), (value,), name, "quantization")
+        node = Node(op, (x,), (value,), name, "a pair of the file")
         op.verify(node.signature)
         self._nodes.append(node)
         return value
@@ -260,7 +262,7 @@ class _Folding:
         result = self._result(node, rule)
         inputs = {i: self._activation(node, rule, i, result) for i in rule.activations}
         for position, axis in rule.weights.items():
-            inputs[position] = self._weights(node.inputs[position], axis)
+            inputs[position] = self._weights(node, position, axis)
         for position, (x, weights) in rule.biases.items():
             inputs[position] = self._bias(node.inputs[position], inputs[x], inputs[weights])
         for position, value in enumerate(node.inputs):
@@ -340,8 +342,9 @@ class _Folding:
         self._nodes.append(Node(constant(data), (), (value,), name))
         return value
 
-    def _weights(self, value: Value, axis: int | None) -> Value:
+    def _weights(self, node: Node, position: int, axis: int | None) -> Value:
         """Weights by the parameters of their pair, however the importer has turned them."""
+        value = node.inputs[position]
         source, real = self._constants.get(value.name), self._real_data(value)
         if source is None or real is None or source.inputs[0].type.element not in _BYTES:
             raise _Refused
@@ -350,7 +353,12 @@ class _Folding:
             if axis is None or real.shape[axis] != len(quantization.scales):
                 raise _Refused
             quantization = replace(quantization, axis=axis)
-        stored, exact = _recovered(real, quantization)
+        if any(quantization.zero_points) and not isinstance(node.op, FullyConnected):
+            found = None if axis is None else centred(real, quantization, axis)
+            if found is None:
+                raise _Refused
+            return self._constant(*found, value.name)
+        stored, exact = recovered(real, quantization)
         if not exact:
             raise _Refused
         return self._constant(stored, quantization, value.name)
@@ -379,16 +387,3 @@ class _Folding:
         axis = 0 if len(numbers) > 1 else None
         quantization = Quantization(numbers, (0,) * len(numbers), axis)
         return self._constant(stored.astype(np.int32), quantization, value.name)
-
-
-def _recovered(real: Array, quantization: Quantization) -> tuple[Array, bool]:
-    """int8 that stands for the real numbers, and whether it does so exactly."""
-    along = [1] * real.ndim
-    if quantization.axis is not None:
-        along[quantization.axis] = -1
-    scales = np.array(quantization.scales, np.float32).reshape(along)
-    points = np.array(quantization.zero_points).reshape(along)
-    offsets = np.rint(real / scales)
-    stored = np.clip(offsets + points, -128, 127).astype(np.int8)
-    again = (stored.astype(np.int64) - points).astype(np.float32) * scales
-    return stored, bool(np.array_equal(again, real))

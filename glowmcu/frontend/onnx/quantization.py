@@ -27,6 +27,7 @@ _STORED = (ElementType.I8, ElementType.UI8, ElementType.I16)
 
 
 @importer("QuantizeLinear")
+@importer("QuantizeLinear", domain="com.microsoft")
 def import_quantize(state: Import, op: NodeRecord) -> None:
     """round(x / scale) + zero point, halves to even; the zero point's type is the result's."""
     x, scale = state.value(op, 0), state.value(op, 1)
@@ -77,9 +78,13 @@ def _stored(
 
 
 @importer("DequantizeLinear")
+@importer("DequantizeLinear", domain="com.microsoft")
 def import_dequantize(state: Import, op: NodeRecord) -> None:
     """(x - zero point) * scale. A constant keeps its stored form in front of the node."""
     x, scale = state.value(op, 0), state.value(op, 1)
+    if op.integer("block_size", 0) > 0 and all(state.known(op, i) for i in range(len(op.inputs))):
+        _bind_blocks(state, op)
+        return
     quantization = _quantization(state, op, x)
     if quantization is not None and state.known(op, 0):
         data, quantization = _around_zero(state.builder.known[x], quantization)
@@ -101,6 +106,25 @@ def import_dequantize(state: Import, op: NodeRecord) -> None:
         wide = state.add(op, Sub(), [wide, _aligned(state, op, point, x)])
     result = state.add(op, Mul(), [wide, _aligned(state, op, scale, x)])
     state.emit(op, Reshape(x.type.shape), [result])
+
+
+def _bind_blocks(state: Import, op: NodeRecord) -> None:
+    """Constants in blocks along an axis, of which the last may be shorter, as real numbers."""
+    stored = state.constant(op, 0, "weights")
+    parts = [state.constant(op, position, "a scale") for position in range(1, len(op.inputs))]
+    axis = positive_axis(op, op.integer("axis", 1), stored.ndim)
+    size, length = op.integer("block_size", 0), stored.shape[axis]
+    shape = (*stored.shape[:axis], -(-length // size), *stored.shape[axis + 1 :])
+    if any(part.shape != shape for part in parts):
+        found = " and ".join(str(part.shape) for part in parts)
+        raise Unsupported("GM106", f"{op.kind}: expected scales of {shape}, got {found}")
+    state.builder.afford(stored.shape, 8, "a constant")
+    block = np.arange(length) // size
+    scales, *points = (np.take(part, block, axis).astype(np.float32) for part in parts)
+    real = stored.astype(np.float32)
+    for point in points:
+        real = real - point
+    state.bind_constant(op, real * scales)
 
 
 def _around_zero(data: Array, quantization: Quantization) -> tuple[Array, Quantization]:

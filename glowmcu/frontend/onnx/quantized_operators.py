@@ -8,12 +8,12 @@ sums of whole numbers that float32 holds exactly; where it might not they are re
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from glowmcu.frontend.onnx.composed import MICROSOFT, constant, named, run
 from glowmcu.frontend.onnx.container import NodeRecord
-from glowmcu.frontend.onnx.importer import Import, importer, load_importers
+from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType
@@ -21,31 +21,16 @@ from glowmcu.ops.cast import Cast
 from glowmcu.ops.elementwise import Sub
 from glowmcu.ops.shape import Reshape
 
-_MICROSOFT = "com.microsoft"
 #: float32 holds every whole number below this.
 _EXACT_END = 1 << 24
 _LARGEST_OFFSET = 255
-
-
-def _run(
-    state: Import,
-    op: NodeRecord,
-    kind: str,
-    inputs: tuple[str, ...],
-    output: str,
-    attributes: dict[str, Any] | None = None,
-) -> str:
-    """Import an operator that the file does not spell out; the name of its result."""
-    record = NodeRecord(op.index, kind, "ai.onnx", op.name, inputs, (output,), attributes or {})
-    load_importers()["ai.onnx", kind](state, record)
-    return output
 
 
 def _real(state: Import, op: NodeRecord, position: int, axis: int = 0) -> str:
     """The name of operand `position` as real numbers; scale and zero point follow it."""
     triple = _names(op, position, 3)
     output = f"{op.outputs[0]}/real{position}"
-    return _run(state, op, "DequantizeLinear", triple, output, {"axis": axis})
+    return run(state, op, "DequantizeLinear", triple, output, {"axis": axis})
 
 
 def _names(op: NodeRecord, position: int, count: int) -> tuple[str, ...]:
@@ -56,7 +41,7 @@ def _names(op: NodeRecord, position: int, count: int) -> tuple[str, ...]:
 def _bind_quantized(state: Import, op: NodeRecord, real: str, position: int) -> None:
     """The operator's result, quantized by the scale at `position` and the zero point behind it."""
     scale, point = _names(op, position, 2)
-    _run(state, op, "QuantizeLinear", (real, scale, point), op.outputs[0])
+    run(state, op, "QuantizeLinear", (real, scale, point), op.outputs[0])
 
 
 def _axis_from_end(state: Import, op: NodeRecord, position: int, back: int) -> int:
@@ -68,7 +53,7 @@ def import_qlinear_conv(state: Import, op: NodeRecord) -> None:
     """Weights per tensor or per output channel; the bias is at the product of the scales."""
     operands = (_real(state, op, 0), _real(state, op, 3), _real_bias(state, op, 8, 1, 4))
     real = f"{op.outputs[0]}/real"
-    _run(state, op, "Conv", operands, real, op.attributes)
+    run(state, op, "Conv", operands, real, op.attributes)
     _bind_quantized(state, op, real, 6)
 
 
@@ -80,9 +65,7 @@ def _real_bias(state: Import, op: NodeRecord, position: int, x: int, weights: in
     scales = [state.constant(op, i, "its scales").astype(np.float64) for i in (x, weights)]
     name = f"{op.outputs[0]}/bias"
     data = (stored * scales[0].reshape(-1) * scales[1].reshape(-1)).astype(np.float32)
-    record = NodeRecord(op.index, op.kind, op.domain, op.name, (), (name,))
-    state.bind(record, [state.add_constant(data, name)])
-    return name
+    return constant(state, op, name, data)
 
 
 @importer("QLinearMatMul")
@@ -90,31 +73,31 @@ def import_qlinear_matmul(state: Import, op: NodeRecord) -> None:
     """Scales per tensor, per row on the left or per column on the right."""
     left = _real(state, op, 0, _axis_from_end(state, op, 0, 2))
     right = _real(state, op, 3, _axis_from_end(state, op, 3, 1))
-    real = _run(state, op, "MatMul", (left, right), f"{op.outputs[0]}/real")
+    real = run(state, op, "MatMul", (left, right), f"{op.outputs[0]}/real")
     _bind_quantized(state, op, real, 6)
 
 
-@importer("QGemm", domain=_MICROSOFT)
+@importer("QGemm", domain=MICROSOFT)
 def import_qgemm(state: Import, op: NodeRecord) -> None:
     """As Gemm; weights per tensor or per output channel."""
     axis = 0 if op.flag("transB") else 1
     operands = (_real(state, op, 0), _real(state, op, 3, axis), _real_bias(state, op, 6, 1, 4))
-    real = _run(state, op, "Gemm", operands, f"{op.outputs[0]}/real", op.attributes)
+    real = run(state, op, "Gemm", operands, f"{op.outputs[0]}/real", op.attributes)
     _bind_quantized(state, op, real, 7)
 
 
-@importer("QLinearAdd", "QLinearMul", domain=_MICROSOFT)
+@importer("QLinearAdd", "QLinearMul", domain=MICROSOFT)
 def import_qlinear_arithmetic(state: Import, op: NodeRecord) -> None:
     """Two tensors with a scale each."""
     operands = (_real(state, op, 0), _real(state, op, 3))
-    real = _run(state, op, op.kind.removeprefix("QLinear"), operands, f"{op.outputs[0]}/real")
+    real = run(state, op, op.kind.removeprefix("QLinear"), operands, f"{op.outputs[0]}/real")
     _bind_quantized(state, op, real, 6)
 
 
 @importer(
     "QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearSigmoid",
     "QLinearSoftmax",
-    domain=_MICROSOFT,
+    domain=MICROSOFT,
 )  # fmt: skip
 def import_qlinear_function(state: Import, op: NodeRecord) -> None:
     """One tensor; `channels_last` is onnxruntime's own layout and not for exchange."""
@@ -123,15 +106,15 @@ def import_qlinear_function(state: Import, op: NodeRecord) -> None:
     known = {"channels_last", "opset"}
     attributes = {name: value for name, value in op.attributes.items() if name not in known}
     kind = op.kind.removeprefix("QLinear")
-    real = _run(state, op, kind, (_real(state, op, 0),), f"{op.outputs[0]}/real", attributes)
+    real = run(state, op, kind, (_real(state, op, 0),), f"{op.outputs[0]}/real", attributes)
     _bind_quantized(state, op, real, 3)
 
 
-@importer("QLinearConcat", domain=_MICROSOFT)
+@importer("QLinearConcat", domain=MICROSOFT)
 def import_qlinear_concat(state: Import, op: NodeRecord) -> None:
     """Scale and zero point of the result come first, then tensors with theirs."""
     operands = tuple(_real(state, op, position) for position in range(2, len(op.inputs), 3))
-    real = _run(state, op, "Concat", operands, f"{op.outputs[0]}/real", op.attributes)
+    real = run(state, op, "Concat", operands, f"{op.outputs[0]}/real", op.attributes)
     _bind_quantized(state, op, real, 0)
 
 
@@ -141,7 +124,7 @@ def import_conv_integer(state: Import, op: NodeRecord) -> None:
     weights = state.value(op, 1)
     _expect_exact(state, op, tuple(range(1, weights.type.rank)))
     operands = _offsets(state, op, 0, 2), _offsets(state, op, 1, 3, weights.type.rank - 1)
-    _bind_whole(state, op, _run(state, op, "Conv", operands, f"{op.outputs[0]}/real",
+    _bind_whole(state, op, run(state, op, "Conv", operands, f"{op.outputs[0]}/real",
                                 op.attributes))  # fmt: skip
 
 
@@ -150,7 +133,7 @@ def import_matmul_integer(state: Import, op: NodeRecord) -> None:
     """int32 sums; zero points per tensor, per row on the left or per column on the right."""
     _expect_exact(state, op, (-1 if state.value(op, 1).type.rank == 1 else -2,))
     operands = _offsets(state, op, 0, 2, 1), _offsets(state, op, 1, 3)
-    _bind_whole(state, op, _run(state, op, "MatMul", operands, f"{op.outputs[0]}/real"))
+    _bind_whole(state, op, run(state, op, "MatMul", operands, f"{op.outputs[0]}/real"))
 
 
 def _expect_exact(state: Import, op: NodeRecord, axes: tuple[int, ...]) -> None:
@@ -189,9 +172,7 @@ def _offsets(state: Import, op: NodeRecord, position: int, point: int, behind: i
         count = zero.type.element_count
         shape = (count, *(1,) * behind) if count > 1 else ()
         real = state.add(op, Sub(), [real, _shaped(state, op, zero, shape)])
-    record = NodeRecord(op.index, op.kind, op.domain, op.name, (), (name,))
-    state.bind(record, [real])
-    return name
+    return named(state, op, name, real)
 
 
 def _shaped(state: Import, op: NodeRecord, value: Value, shape: tuple[int, ...]) -> Value:

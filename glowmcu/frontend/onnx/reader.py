@@ -7,15 +7,20 @@ from glowmcu.frontend.custom_c import unused_custom
 from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord, read_onnx_container
 from glowmcu.frontend.onnx.custom_c import all_nodes, custom_kind, importer_of
+from glowmcu.frontend.onnx.dynamic_ranges import with_real_activations
 from glowmcu.frontend.onnx.fold_qdq import fold_qdq
-from glowmcu.frontend.onnx.importer import Import, load_importers
+from glowmcu.frontend.onnx.importer import Import, ImportFunction, load_importers
 from glowmcu.frontend.onnx.nodes import in_order_of_use, unsupported_operator
+from glowmcu.frontend.onnx.refused import stand_in_for_results
 from glowmcu.frontend.open_shapes import with_hint_at_export
 from glowmcu.frontend.output_names import with_output_names
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.types import ElementType
+
+#: Damaged or too large: nothing would come of looking behind it.
+_NO_RESULT = ("GM101", "GM114")
 
 
 def read_onnx(
@@ -27,7 +32,7 @@ def read_onnx(
 
     Raises GlowmcuError: GM101 damaged file (exit 2); GM102 to GM113 with every problem at once.
     """
-    model = read_onnx_container(data, file_name, load_importers())
+    model = with_real_activations(read_onnx_container(data, file_name, load_importers()))
     options = options or InputOptions()
     state = Import(model, options)
     problems = _unknown_options(model, options, file_name)
@@ -94,29 +99,40 @@ def _unused_custom(model: OnnxRecord, options: InputOptions, file_name: str) -> 
 
 
 def _import_nodes(state: Import, file_name: str) -> list[Problem]:
-    """Import every node; those downstream of a refused one are not reported for that alone."""
+    """Import every node; one behind a refused node is reported for a fault of its own only."""
     importers = load_importers()
     problems: list[Problem] = []
     unknown: set[str] = set()
     for op in in_order_of_use(state.model):
         where = _where(op, file_name)
         function = importer_of(op, state.custom, importers)
+        problem = None
         if function is None:
-            problems.append(unsupported_operator(op, where, state.model))
+            problem = unsupported_operator(op, where, state.model)
         elif unknown.isdisjoint(op.reads) and not state.builder.is_spent:
-            try:
-                function(state, op)
+            problem = _refusal(function, state, op, where)
+            if problem is None:
                 continue
-            except Unsupported as cause:
-                problems.append(cause.problem(where))
-            except MemoryError as cause:
-                text = f"{op.kind} needs more memory than there is: {str(cause)[:200]}"
-                problems.append(Problem("GM114", text, where))
-            except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as cause:
-                text = f"{op.kind} is damaged: {str(cause)[:200]}"
-                problems.append(Problem("GM101", text, where))
-        unknown.update(name for name in op.outputs if name)
+        if problem is not None:
+            problems.append(problem)
+        if (problem is None or problem.code not in _NO_RESULT) and not state.builder.is_spent:
+            stand_in_for_results(state, op)
+        unknown.update(name for name in op.outputs if name and state.bound(name) is None)
     return problems
+
+
+def _refusal(function: ImportFunction, state: Import, op: NodeRecord, where: str) -> Problem | None:
+    """What stands in the way of importing a node."""
+    try:
+        function(state, op)
+    except Unsupported as cause:
+        return cause.problem(where)
+    except MemoryError as cause:
+        text = f"{op.kind} needs more memory than there is: {str(cause)[:200]}"
+        return Problem("GM114", text, where)
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as cause:
+        return Problem("GM101", f"{op.kind} is damaged: {str(cause)[:200]}", where)
+    return None
 
 
 def _where(op: NodeRecord, file_name: str) -> str:

@@ -5,6 +5,8 @@ Bilinear and nearest resizing of images become the operators that have int8 kern
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from glowmcu.frontend.onnx.axes import integers, positive_axis
@@ -19,8 +21,9 @@ from glowmcu.frontend.onnx.interpolation import (
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array
-from glowmcu.ir.types import Shape
+from glowmcu.ir.types import ElementType, Shape
 from glowmcu.ops.gather import Gather
+from glowmcu.ops.quantization import Dequantize, Quantize
 from glowmcu.ops.resampling import Resample
 from glowmcu.ops.resize import ResizeBilinear, ResizeNearestNeighbor, nearest_sources
 
@@ -46,7 +49,17 @@ def import_resize(state: Import, op: NodeRecord) -> None:
         rounding = "floor" if is_old else op.text("nearest_mode", "round_prefer_floor")
         _bind_nearest(state, op, x, axes, coordinates, rounding)
     elif mode in ("linear", "cubic"):
-        _bind_interpolated(state, op, x, axes, coordinates)
+        stored = x.type.quantization
+        if stored is None:
+            _bind_interpolated(state, op, x, axes, coordinates)
+            return
+        # Of what QuantizeLinear made: onnxruntime's quantizer leaves such an operator on bytes.
+        x = state.add(op, Dequantize(), [x], ElementType.F32)
+        real = replace(op, outputs=(f"{op.outputs[0]}/real",))
+        _bind_interpolated(state, real, x, axes, coordinates)
+        element = state.value(op, 0).type.element
+        result = state.named_value(real.outputs[0])
+        state.emit(op, Quantize(half_even=True), [result], element, stored)
     else:
         raise Unsupported("GM105", f"{op.kind}: mode {mode} is unknown")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from glowmcu.frontend.control_flow import expect_shallow
 from glowmcu.frontend.control_flow_nodes import Inside, Place
@@ -49,14 +49,22 @@ def write_out(
 
 
 def import_nodes(inner: Import, op: NodeRecord) -> None:
-    """All nodes of a graph of `op`. Raises Unsupported naming the first that cannot be."""
+    """All nodes of a graph of `op`. Raises Unsupported naming all whose operator is not known, or
+    the first that cannot be.
+    """
     importers = load_importers()
-    for each in in_order_of_use(inner.model):
-        where = f"in a graph of {op.kind}, node {each.index} {each.kind}"
+    nodes = in_order_of_use(inner.model)
+    unknown = [each for each in nodes if importer_of(each, inner.custom, importers) is None]
+    if unknown:
+        problems = [unsupported_operator(each, "", inner.model) for each in unknown]
+        raise joined(
+            Unsupported(item.code, f"{_place(op, each)}: {item.message}", item.hint)
+            for each, item in zip(unknown, problems, strict=True)
+        )
+    for each in nodes:
+        where = _place(op, each)
         function = importer_of(each, inner.custom, importers)
-        if function is None:
-            problem = unsupported_operator(each, "", inner.model)
-            raise Unsupported(problem.code, f"{where}: {problem.message}", problem.hint)
+        assert function is not None
         try:
             function(inner, each)
         except Unsupported as cause:
@@ -66,6 +74,17 @@ def import_nodes(inner: Import, op: NodeRecord) -> None:
             raise Unsupported("GM114", f"{where}: {str(cause)[:200]}") from cause
         except _DAMAGED as cause:
             raise Unsupported("GM101", f"{where} is damaged: {str(cause)[:200]}") from cause
+
+
+def _place(op: NodeRecord, each: NodeRecord) -> str:
+    return f"in a graph of {op.kind}, node {each.index} {each.kind}"
+
+
+def joined(causes: Iterable[Unsupported]) -> Unsupported:
+    """Several findings in one node's graphs, each said once."""
+    first, *others = causes
+    messages = dict.fromkeys([first.message, *(cause.message for cause in others)])
+    return Unsupported(first.code, "; ".join(messages), first.hint, first.bind)
 
 
 def expect_declared(op: NodeRecord, record: InputRecord, found: Bound) -> None:

@@ -43,7 +43,7 @@ def choice(op: NodeRecord, name: str, names: tuple[str, ...], default: int) -> s
 
 
 def _list(op: NodeRecord, name: str, kind: type) -> list[Any]:
-    """An attribute of so many of one kind; empty if it is absent."""
+    """An attribute that is a list of one kind; empty if it is absent."""
     found = op.attributes.get(name)
     if found is None:
         return []

@@ -1,7 +1,7 @@
 """TreeEnsemble, TreeEnsembleClassifier, TreeEnsembleRegressor.
 
 Votes stay integers: where every leaf adds one and the same weight to a class, or nothing, the trees
-are counted, and a table has the sums of so many weights, each rounded as it would be.
+are counted, and a table has the sum of each number of weights, rounded as it would be.
 Source: ONNX-ML's definitions, and where they say nothing onnxruntime: trees are added one by one in
 float32, in the file's order.
 """
@@ -198,7 +198,7 @@ def _reached(forest: Forest, root: int) -> list[int]:
 
 @dataclass(frozen=True)
 class _Sums:
-    """What the trees add up to: real numbers, or votes with the sums of so many weights."""
+    """What the trees add up to: real numbers, or votes, with the sum of each number of weights."""
 
     value: Value
     table: Array | None

@@ -132,7 +132,8 @@ def read_container(data: bytes, file_name: str) -> ModelRecord:
             "GM101",
             f"not a TFLite model: expected the identifier TFL3 at byte 4, {found}",
             file_name,
-            "pass a .tflite as the TensorFlow Lite converter writes it, or an ONNX model as .onnx",
+            "pass a .tflite as the TensorFlow Lite converter writes it, an ONNX model as .onnx, or "
+            "TOSA as .mlir",
         )
     with damaged_file(file_name, len(data)):
         return _Reader(data).read()

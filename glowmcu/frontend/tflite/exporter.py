@@ -15,6 +15,7 @@ import numpy as np
 from glowmcu.discovery import enter, import_members
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.frontend.tflite.activation_range import fused_clamp
+from glowmcu.frontend.tflite.compress_weights import compressed_weights
 from glowmcu.frontend.tflite.importer import Unsupported
 from glowmcu.frontend.tflite.schema import schema_enum
 from glowmcu.frontend.tflite.writer import ModelBuilder
@@ -47,13 +48,19 @@ def load_exporters() -> Mapping[type[Operation], ExportFunction]:
     return dict(_EXPORTERS)
 
 
-def export_tflite(graph: Graph, description: str = "", packs_weights: bool = True) -> bytes:
+def export_tflite(
+    graph: Graph,
+    description: str = "",
+    packs_weights: bool = True,
+    compresses_weights: bool = False,
+) -> bytes:
     """The graph as a `.tflite` file; the same bytes for the same graph. It `packs_weights` that fit
-    four bits, which not everyone reads.
+    four bits, which not everyone reads, and `compresses_weights` for TensorFlow Lite Micro's
+    DECODE, which nobody else has.
 
     Raises GM194 with all nodes that TFLite has no operator for.
     """
-    state = Export(graph, description, packs_weights)
+    state = Export(graph, description, packs_weights, compresses_weights)
     problems: list[Problem] = []
     for node in graph.nodes:
         if isinstance(node.op, Constant):
@@ -76,10 +83,14 @@ def export_tflite(graph: Graph, description: str = "", packs_weights: bool = Tru
 class Export:
     """A graph on its way into a file: what exporters read from and write to."""
 
-    def __init__(self, graph: Graph, description: str, packs_weights: bool = True) -> None:
-        self.graph, self._packs_weights = graph, packs_weights
+    def __init__(
+        self, graph: Graph, description: str, packs_weights: bool, compresses_weights: bool
+    ) -> None:
+        self.graph = graph
+        self._packs_weights, self._compresses_weights = packs_weights, compresses_weights
         self.builder = ModelBuilder(description)
         self._refs: dict[Value, TensorRef] = {}
+        self._compressed: dict[Value, tuple[TensorRef, TensorRef] | None] = {}
         for value in graph.inputs:
             scale, zero_point, _ = _quantization(value.type)
             self._refs[value] = self.builder.input(
@@ -100,27 +111,50 @@ class Export:
     def weights(self, node: Node) -> TensorRef:
         """The file's tensor for the second operand of an int8 layer: two to a byte where all of it
         is -8..7 and nobody else reads it. TensorFlow Lite Micro's FULLY_CONNECTED takes those of
-        one scale alone.
+        one scale alone. Else, where that is asked for, what DECODE makes right before the layer.
         """
         value = node.inputs[1]
         data = self.graph.constant_data(value)
+        if data is None or value in self._refs:
+            return self.ref(value)
+        if self._fit_four_bits(node, value, data):
+            self._refs[value] = self.builder.constant(
+                value.name, data, *_quantization(value.type), dtype="int4"
+            )
+        elif self._compresses_weights and value.type.element is ElementType.I8:
+            return self._decoded(value, data)
+        return self.ref(value)
+
+    def _fit_four_bits(self, node: Node, value: Value, data: Array) -> bool:
         is_int8 = {each.type.element for each in node.inputs[:2]} == {ElementType.I8}
         readers = [each for each in self.graph.nodes if value in each.inputs]
         is_read = not (isinstance(node.op, FullyConnected) and _is_per_channel(value.type))
         is_own = readers == [node] and value not in self.graph.outputs
-        if (
-            data is None
-            or not self._packs_weights
-            or not (is_int8 and is_read and is_own and data.size)
-            or value in self._refs
-        ):
+        if not (self._packs_weights and is_int8 and is_read and is_own and data.size):
+            return False
+        return bool(data.min() >= -8 and data.max() <= 7)
+
+    def _decoded(self, value: Value, data: Array) -> TensorRef:
+        """The weights that a DECODE makes of compressed ones; as they are if that is no longer."""
+        if value not in self._compressed:
+            found = compressed_weights(data, value.type)
+            self._compressed[value] = (
+                None
+                if found is None
+                else (
+                    self._bytes(found.encoded, f"{value.name}/encoded"),
+                    self._bytes(found.ancillary, f"{value.name}/ancillary"),
+                )
+            )
+        pair = self._compressed[value]
+        if pair is None:
             return self.ref(value)
-        if data.min() < -8 or data.max() > 7:
-            return self.ref(value)
-        self._refs[value] = self.builder.constant(
-            value.name, data, *_quantization(value.type), dtype="int4"
-        )
-        return self._refs[value]
+        decoded = self.inner(value.type, value.name)
+        self.builder.custom_op("TFLM_DECODE", pair, [decoded])
+        return decoded
+
+    def _bytes(self, data: bytes, name: str) -> TensorRef:
+        return self.builder.constant(name, np.frombuffer(data, np.uint8))
 
     def inner(self, type_: TensorType, name: str) -> TensorRef:
         """A tensor that an operator writes."""

@@ -45,7 +45,7 @@ Level = int | Places
 def dense(
     values: memoryview, type_name: str, shape: Shape, parameters: Any, spend: Callable[[int], int]
 ) -> memoryview:
-    """The bytes of the dense tensor; `spend` pays for reading so many integers.
+    """The bytes of the dense tensor; `spend(count)` pays for reading `count` integers.
 
     Raises ValueError for what contradicts itself, or is larger than a tensor may be.
     """

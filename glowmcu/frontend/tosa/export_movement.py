@@ -144,7 +144,7 @@ def export_mirror_pad(state: Export, node: Node) -> None:
 
 
 def _mirrored(state: Export, x: Ref, axis: int, span: tuple[int, int]) -> Ref:
-    """So many positions of an axis from one on, the last one first."""
+    """The positions of an axis in `span` (first, count), the last one first."""
     first, shape = [0] * len(x.type.shape), list(x.type.shape)
     first[axis], shape[axis] = span
     part = _part(state, x, first, tuple(shape))
@@ -153,7 +153,7 @@ def _mirrored(state: Export, x: Ref, axis: int, span: tuple[int, int]) -> Ref:
 
 @exporter(ResizeNearestNeighbor)
 def export_resize_nearest(state: Export, node: Node) -> None:
-    """TILE, where each pixel becomes so many beside each other."""
+    """TILE: each pixel becomes a whole number of pixels beside each other."""
     op, (x,), out = node.op, node.inputs, node.output.type
     assert isinstance(op, ResizeNearestNeighbor)
     n, height, width, channels = x.type.shape

@@ -28,7 +28,7 @@ _ONE = 64
 
 
 def numbers(op: TosaOp, key: str, count: int) -> tuple[int, ...]:
-    """An attribute of so many integers."""
+    """An attribute of `count` integers."""
     found = op.attributes.get(key)
     if not isinstance(found, tuple) or len(found) != count:
         raise Unsupported("GM106", f"{op.name} needs {key} of {count} integers, got {found}")

@@ -103,7 +103,7 @@ def import_pad(state: Import, op: TosaOp) -> None:
 
 @importer("tile")
 def import_tile(state: Import, op: TosaOp) -> None:
-    """So many times along each axis."""
+    """Repetitions along each axis."""
     source, multiples = _operands(op, 2)
     x = state.value(source)
     state.emit(op, Tile(state.sizes(multiples, "the multiples")), [x], x.type)

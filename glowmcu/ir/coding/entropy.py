@@ -18,7 +18,9 @@ of as many states. Weights are smooth: within a class all bytes are about as fre
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 
 import numpy as np
@@ -54,10 +56,12 @@ class _Code:
     size_bytes: int
 
 
+@lru_cache(maxsize=32)  # the sets of kernels that are tried share most of their constants
 def encode(data: bytes) -> bytes:
     """The stream, a multiple of four bytes; so is the length of `data`."""
     kinds = kinds_of(data)
-    return min((stream(data, each) for each in {ONE_KIND, kinds}), key=len)
+    tried = (ONE_KIND,) if kinds is ONE_KIND else (ONE_KIND, kinds)
+    return min((stream(data, each) for each in tried), key=len)
 
 
 def stream(data: bytes, kinds: Kinds) -> bytes:
@@ -136,13 +140,14 @@ def decode(stream: bytes, size_bytes: int) -> bytes:
 
 def _code(histogram: Array, table_bits: int, share: float) -> _Code:
     """Classes that are halved while they are frequent, and their codes."""
-    least = share * float(histogram.sum()) / (1 << table_bits)
+    upto = [0, *np.cumsum(histogram).tolist()]
+    least = share * upto[-1] / (1 << table_bits)
     todo, classes = [(0, 8)], list[_Class]()
     while todo:
         first, bits = todo.pop()
-        weight = int(histogram[first : first + (1 << bits)].sum())
+        weight = upto[first + (1 << bits)] - upto[first]
         half = 1 << bits >> 1
-        lower = int(histogram[first : first + half].sum())
+        lower = upto[first + half] - upto[first]
         if weight == 0:
             continue
         if bits and (weight > least or lower in (0, weight)):
@@ -151,7 +156,7 @@ def _code(histogram: Array, table_bits: int, share: float) -> _Code:
             classes.append(_Class(first, bits, weight))
     most = 1 << table_bits
     while len(classes) > most:  # the rarest halves go together again
-        classes = _merged(classes)
+        classes = _merged(classes, upto)
     lengths = _lengths([item.weight for item in classes], table_bits)
     order = sorted(range(len(classes)), key=lambda at: (lengths[at], classes[at].first))
     sizes = zip(classes, lengths, strict=True)
@@ -165,18 +170,14 @@ def _code(histogram: Array, table_bits: int, share: float) -> _Code:
     )
 
 
-def _merged(classes: list[_Class]) -> list[_Class]:
-    """With the rarest of the smallest classes' parents in place of what it holds."""
-    parents: dict[tuple[int, int], int] = {}
-    for item in classes:
-        bits = item.bits + 1
-        key = item.first >> bits << bits, bits
-        parents[key] = 0
-    for first, bits in parents:
-        parents[first, bits] = sum(
-            item.weight for item in classes if first <= item.first < first + (1 << bits)
-        )
-    (first, bits), weight = min(parents.items(), key=lambda item: (item[1], item[0]))
+def _merged(classes: list[_Class], upto: Sequence[int]) -> list[_Class]:
+    """With the rarest of the smallest classes' parents in place of what it holds; `upto` counts the
+    bytes below each.
+    """
+    parents = {(item.first >> item.bits + 1 << item.bits + 1, item.bits + 1) for item in classes}
+    weight, first, bits = min(
+        (upto[first + (1 << bits)] - upto[first], first, bits) for first, bits in parents
+    )
     rest = [item for item in classes if not first <= item.first < first + (1 << bits)]
     return [*rest, _Class(first, bits, weight)]
 

@@ -78,9 +78,11 @@ def _periods(lengths: Array) -> list[int]:
     variance = float((off * off).mean())
     scores = {}
     for period in range(2, min(MOST_PERIOD, count // _LEAST_TIMES) + 1):
-        phase = np.arange(count) % period
-        sums = np.bincount(phase, off, period)
-        sizes = np.bincount(phase, minlength=period)
+        rows, rest = divmod(count, period)
+        sums = off[: rows * period].reshape(rows, period).sum(axis=0)
+        sums[:rest] += off[rows * period :]
+        sizes = np.full(period, rows)
+        sizes[:rest] += 1
         scores[period] = float((sums * sums / sizes).sum()) - (period - 1) * variance
     return sorted((p for p in scores if scores[p] > 0), key=lambda p: (-scores[p], p))[:_TRIED]
 

@@ -26,7 +26,7 @@ _FIRST = 32
 def int8_weights(weights: Array) -> tuple[Codes, Scales] | None:
     """Codes and scales of `weights`, float32 (channels, products); None if they are no such thing.
 
-    Codes are int8 within +-127, scales float32, one a channel; that of zeros is 1.
+    Codes are int8, scales float32, one a channel; that of zeros is 1.
     """
     scales = np.ones(len(weights), np.float64)
     peaks = np.abs(weights).max(axis=1, initial=0.0).astype(np.float64)
@@ -49,11 +49,15 @@ def is_worth_int8(weights: Array) -> bool:
 
 def _scale(weights: Array, peak: float, neighbour: float | None) -> float | None:
     """That of the channel before will do where a whole tensor has one; the largest code is 127
-    most often.
+    most often, and -128 where steps are a 255th of what is symmetric about zero.
     """
-    usual = [neighbour] if neighbour is not None and peak < (_MOST + 0.5) * neighbour else []
-    for scale in (*usual, *(peak / largest for largest in range(_MOST, 0, -1))):
-        if _are_multiples(weights[:_FIRST], scale) and _are_multiples(weights, scale):
+    lowest, highest = float(weights.min()), float(weights.max())
+    usual = [neighbour] if neighbour is not None else []
+    steps = (*range(_MOST, 0, -1), _MOST + 1)
+    candidates: list[float] = [*usual, *(peak / largest for largest in steps)]
+    for scale in candidates:
+        fits = -(_MOST + 1.5) * scale < lowest and highest < (_MOST + 0.5) * scale
+        if fits and _are_multiples(weights[:_FIRST], scale) and _are_multiples(weights, scale):
             return scale
     return None
 

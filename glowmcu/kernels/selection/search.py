@@ -100,7 +100,7 @@ def cheapest_set(
     code_byte_cycles: float = 0.0,
 ) -> Chosen:
     """One variant a node, by the goal and within the budget for constants and functions; a byte of
-    code takes so many cycles, once.
+    code takes `code_byte_cycles`, once.
 
     The smallest set that was found if none is within the budget.
     """

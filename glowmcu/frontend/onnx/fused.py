@@ -1,0 +1,125 @@
+"""What onnxruntime writes when it saves a model that it has optimized: fused operators of its own.
+
+Source: onnxruntime, docs/ContribOperators.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from glowmcu.frontend.onnx.composed import MICROSOFT, constant, run
+from glowmcu.frontend.onnx.container import NodeRecord
+from glowmcu.frontend.onnx.importer import Import, importer
+from glowmcu.frontend.unsupported import Unsupported
+
+#: Activations with the attributes that their parameters are, in order.
+_ACTIVATIONS: dict[str, tuple[str, ...]] = {
+    "Relu": (), "Sigmoid": (), "Tanh": (), "LeakyRelu": ("alpha",), "Elu": ("alpha",),
+    "HardSigmoid": ("alpha", "beta"), "Clip": ("min", "max"), "Softplus": (), "Softsign": (),
+    "ThresholdedRelu": ("alpha",), "HardSwish": (),
+}  # fmt: skip
+_QUICK_ALPHA = 1.702
+
+
+@importer("FusedConv", domain=MICROSOFT)
+def import_fused_conv(state: Import, op: NodeRecord) -> None:
+    """Conv, plus a fourth operand, then an activation."""
+    first = op.outputs[0]
+    result = run(state, op, "Conv", op.inputs[:3], f"{first}/conv", op.attributes)
+    if state.has(op, 3):
+        result = run(state, op, "Add", (result, op.inputs[3]), f"{first}/sum")
+    numbers = op.attributes.get("activation_params") or ()
+    _activate(state, op, result, tuple(map(float, numbers)))
+
+
+@importer("FusedGemm", domain=MICROSOFT)
+def import_fused_gemm(state: Import, op: NodeRecord) -> None:
+    """Gemm, then an activation."""
+    own = {name: value for name, value in op.attributes.items() if "activation" not in name}
+    result = run(state, op, "Gemm", op.inputs, f"{op.outputs[0]}/gemm", own)
+    given = (f"activation_{name}" for name in ("alpha", "beta", "gamma"))
+    _activate(state, op, result, tuple(op.number(name, 0.0) for name in given if op.has(name)))
+
+
+def _activate(state: Import, op: NodeRecord, x: str, numbers: tuple[float, ...]) -> None:
+    """Bind the operator's result: the activation that it names, of `x`."""
+    kind = op.text("activation", "")
+    if not kind:
+        run(state, op, "Identity", (x,), op.outputs[0])
+        return
+    if kind not in _ACTIVATIONS:
+        raise Unsupported("GM105", f"{op.kind}: activation {kind[:60]!r} is not known")
+    attributes = dict(zip(_ACTIVATIONS[kind], numbers, strict=False))
+    if kind == "Clip" and state.opset >= 11:
+        bounds = [
+            constant(state, op, f"{op.outputs[0]}/{name}", np.array(value, np.float32))
+            for name, value in attributes.items()
+        ]
+        run(state, op, kind, (x, *bounds), op.outputs[0])
+    else:
+        run(state, op, kind, (x,), op.outputs[0], attributes)
+
+
+@importer("FusedMatMul", "TransposeMatMul", domain=MICROSOFT)
+def import_fused_matmul(state: Import, op: NodeRecord) -> None:
+    """MatMul of operands that are transposed first, times `alpha`."""
+    first, alpha = op.outputs[0], op.number("alpha", 1.0)
+    operands = tuple(_turned(state, op, position, side) for position, side in enumerate("AB"))
+    product = run(state, op, "MatMul", operands, first if alpha == 1.0 else f"{first}/product")
+    if alpha != 1.0:
+        factor = constant(state, op, f"{first}/alpha", np.array(alpha, np.float32))
+        run(state, op, "Mul", (product, factor), first)
+
+
+def _turned(state: Import, op: NodeRecord, position: int, side: str) -> str:
+    """An operand as the product takes it; `transBatch`: its first axis is that of its rows."""
+    rank = state.value(op, position).type.rank
+    order = list(range(rank))
+    if op.integer(f"transBatch{side}", 0) and rank > 2:
+        order = [*range(1, rank - 1), 0, rank - 1]
+    if op.integer(f"trans{side}", 0) and rank > 1:
+        order[-2:] = order[:-3:-1]
+    if order == sorted(order):
+        return op.inputs[position]
+    name = f"{op.outputs[0]}/{side}"
+    return run(state, op, "Transpose", (op.inputs[position],), name, {"perm": order})
+
+
+@importer("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain=MICROSOFT)
+def import_skip_normalization(state: Import, op: NodeRecord) -> None:
+    """The sum of two tensors and a bias, and its layer norm; Simplified leaves the mean in."""
+    if any(op.outputs[1:3]):
+        raise Unsupported("GM105", f"{op.kind}: mean and deviation are results of training only")
+    simplified = op.kind.startswith("SkipSimplified")
+    first, bias = op.outputs[0], 3 if simplified else 4
+    total = op.outputs[3] if len(op.outputs) > 3 and op.outputs[3] else f"{first}/sum"
+    if state.has(op, bias):
+        inner = run(state, op, "Add", op.inputs[:2], f"{first}/skipped")
+        run(state, op, "Add", (inner, op.inputs[bias]), total)
+    else:
+        run(state, op, "Add", op.inputs[:2], total)
+    factors = op.inputs[2:3] if simplified else op.inputs[2:4]
+    kind = "RMSNormalization" if simplified else "LayerNormalization"
+    attributes = {"axis": -1, "epsilon": op.number("epsilon", 1e-12)}
+    run(state, op, kind, (total, *factors), first, attributes)
+
+
+@importer("SimplifiedLayerNormalization")
+def import_simplified_normalization(state: Import, op: NodeRecord) -> None:
+    """RMSNormalization under the name that onnxruntime had for it before."""
+    run(state, op, "RMSNormalization", op.inputs[:2], op.outputs[0], op.attributes)
+
+
+@importer("Gelu", "BiasGelu", "FastGelu", "QuickGelu", domain=MICROSOFT)
+def import_gelu(state: Import, op: NodeRecord) -> None:
+    """Gelu; Fast by tanh, Quick x * sigmoid(alpha * x); of the sum with a second operand."""
+    x = op.inputs[0]
+    if state.has(op, 1):
+        x = run(state, op, "Add", op.inputs[:2], f"{op.outputs[0]}/sum")
+    if op.kind == "QuickGelu":
+        run(state, op, "Swish", (x,), op.outputs[0], {"alpha": op.number("alpha", _QUICK_ALPHA)})
+        return
+    attributes: dict[str, Any] = {"approximate": "tanh" if op.kind == "FastGelu" else "none"}
+    run(state, op, "Gelu", (x,), op.outputs[0], attributes)
