@@ -31,7 +31,7 @@ from glowmcu.emit_c.placement_text import Placed
 from glowmcu.emit_c.write_bundle import check_output as check_folder
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import error, said_of
-from glowmcu.fit_as_asked import fit_as_asked
+from glowmcu.fit_as_asked import Fitted, fit_as_asked
 from glowmcu.frontend.labels import labels_of as labels_of  # noqa: PLC0414 - multirate, too
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
@@ -49,6 +49,7 @@ from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.known_costs import known_costs
 from glowmcu.kernels.selection.select import code_bytes
 from glowmcu.learning.facts import check_training, inference_cycles, training_entry
+from glowmcu.learning.least_arena import fit_learning
 from glowmcu.learning.training_graph import with_training
 from glowmcu.lowering import round_as_asked
 from glowmcu.lowering.application_side import as_application_sees
@@ -276,9 +277,13 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     streamed_input = streamed_input_name(options.inputs, model.model_file)
     target = Target(core(options.core), options.goal)
     planning = PlanningWatch(options.planning_observer)
+
+    def fit_once(item: Prepared, asked: Options) -> Fitted:
+        return fit_as_asked(item, asked, streamed_input, planning)
+
     with said_of(model.lowered.name, model.model_file):
         model, fitted = fitted_with_regions(
-            model, options, lambda item: fit_as_asked(item, options, streamed_input, planning)
+            model, options, lambda item: fit_learning(item, options, fit_once)
         )
     wanted = model.lowered, target, options.budgets, options.kernels, streamed_input, model.external
     fit = fitted.fit

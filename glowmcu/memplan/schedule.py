@@ -21,6 +21,9 @@ from glowmcu.memplan.order_model import OrderModel, indices
 #: Sets of runs that the exact search may expand: MLPerf-size graphs need a few hundred.
 STATE_BUDGET = 20_000
 BEAM_WIDTH = 16
+#: Where the model learns: what layers read of parameters may be made at any time, and is best made
+#: where it is.
+_LEARNING_BUDGET = 500
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ def schedule(
     memory: OrderMemory | None = None,
 ) -> Schedule:
     """The program in the best order found."""
+    if any(rate.argument for rate in program.rates):
+        state_budget = min(state_budget, _LEARNING_BUDGET)
     model = OrderModel(program)
     given = list(range(model.count))
     given_peak = model.peak(given)

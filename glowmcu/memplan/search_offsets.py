@@ -64,6 +64,8 @@ def _greedy(task: Problem) -> tuple[Placement, str]:
             (0, -blocks[i].first, i) if i in sharing else (1, -blocks[i].size_bytes, i)
         ),
         "longest life first": lambda i: (-_steps(task, i), -blocks[i].size_bytes, i),
+        # A result lies below the operand that it overwrites: it has to be there first.
+        "largest of the last first": lambda i: (-blocks[i].size_bytes, -blocks[i].first, i),
     }
     found = [
         (first_fit(task, sorted(range(len(blocks)), key=key)), name) for name, key in keys.items()
