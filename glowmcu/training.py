@@ -172,7 +172,7 @@ def training_of(
             f"and {kept:g}",
             hint="0.01 and 0.9 are a beginning",
         )
-    chosen = _numbers(numbers, usual, has_momentum=kept > 0)
+    chosen = _numbers(numbers, usual)
     return Training(*_layers(train), _loss(loss), rate, kept, numbers=chosen)
 
 
@@ -225,21 +225,14 @@ def _loss(word: str | None) -> Loss:
         raise error("GM735", f"the loss is {names}, not {word!r}") from cause
 
 
-def _numbers(word: str | None, usual: Numbers, has_momentum: bool) -> Numbers:
+def _numbers(word: str | None, usual: Numbers) -> Numbers:
     if word is None:
-        return Numbers.FLOAT32 if has_momentum else usual
+        return usual
     try:
-        found = Numbers(word)
+        return Numbers(word)
     except ValueError as cause:
         names = " or ".join(item.value for item in (Numbers.FIXED, Numbers.FLOAT32))
         raise error("GM735", f"learning is in {names}, not {word!r}") from cause
-    if found is not Numbers.FLOAT32 and has_momentum:
-        raise error(
-            "GM735",
-            "momentum is a copy of all parameters in float32, which fixed point does without",
-            hint="leave out momentum, or learn in real numbers: --train-numbers float32",
-        )
-    return found
 
 
 def _number(name: str, value: float | None, default: float) -> float:

@@ -8,7 +8,7 @@ kept parameters are integers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from glowmcu.errors import ExitCode, error
 from glowmcu.gradient.fixed.builder import FixedBuilder, FixedGradient, is_stored
 from glowmcu.gradient.fixed.layers import (
     LAYERS,
+    Pace,
     bias_step,
     by_input,
     by_sums,
@@ -31,6 +32,7 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.learning.fixed_loss import FixedLoss, fixed_loss
 from glowmcu.learning.layers import TrainedLayer
 from glowmcu.learning.stage import (
+    MEMORY,
     ONE,
     STAGE,
     Names,
@@ -68,6 +70,19 @@ class _Parameter:
         #: Of the state's shape, and of the constant's.
         self.stored = Value(replace(value.type, shape=shape), f"{name}/stored")
         self.kept, self.read = state, self.stored
+        memory = Value(TensorType(shape, ElementType.I32), f"{name}{MEMORY}")
+        #: The velocity, where there is momentum, and what it becomes.
+        self.memory = State(memory, np.zeros(shape, np.int32), True)
+        self.velocity = memory
+
+    def pace(self, rate: Value, momentum: Value | None) -> Pace:
+        """How fast it moves."""
+        return Pace(rate, momentum, None if momentum is None else self.velocity)
+
+    def move(self, results: Sequence[Value]) -> None:
+        """It becomes the first of these, and its velocity the second, if there is one."""
+        self.kept, *memories = results
+        self.velocity = memories[0] if memories else self.velocity
 
     def readable(self) -> list[Node]:
         """Nodes that make what layers read."""
@@ -88,16 +103,21 @@ def with_fixed_point(
     names = Names(value.name for value in (*graph.inputs, *graph.outputs))
     build = FixedBuilder("learning", STAGE)
     rate = setting("learning_rate", training.learning_rate)
+    momentum = setting("momentum", training.momentum) if training.momentum else None
     begun = fixed_loss(build, graph, training, names, file_name)
     nodes = _forward(graph, parameters)
-    descent = _Descent(graph, build, parameters, rate.value)
+    descent = _Descent(graph, build, parameters, rate.value, momentum and momentum.value)
     expect_no_state(graph, descent.inner, file_name)
     descent.run(begun, file_name)
     loss = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)
     shown = called(begun.loss, names.new("loss"), build)
     found = {item.state: item.kept for item in parameters.values()}
-    kept_rate = build.add(Assign(), rate.value)
-    assigned = {**found, rate: kept_rate, loss: shown}
+    settings = [item for item in (rate, momentum) if item is not None]
+    memories = [item for item in parameters.values() if momentum is not None]
+    assigned = {
+        **found, **{item.memory: item.velocity for item in memories},
+        **{item: build.add(Assign(), item.value) for item in settings}, loss: shown,
+    }  # fmt: skip
     end = graph.results[0].type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
     entry = told(training.loss.value, begun.arguments, shown, found, assigned, "fixed")
     return learning_graph(
@@ -159,9 +179,10 @@ class _Descent:
     """Back through the nodes of the model; each parameter moves as soon as that is known."""
 
     def __init__(
-        self, graph: Graph, build: FixedBuilder, parameters: Mapping[Value, _Parameter], rate: Value
-    ) -> None:
-        self._graph, self._build, self._rate = graph, build, rate
+        self, graph: Graph, build: FixedBuilder, parameters: Mapping[Value, _Parameter],
+        rate: Value, momentum: Value | None,
+    ) -> None:  # fmt: skip
+        self._graph, self._build, self._rate, self._momentum = graph, build, rate, momentum
         self._parameters = parameters
         self._found: dict[Value, FixedGradient] = {}
         #: Values that a parameter has influence on.
@@ -205,10 +226,12 @@ class _Descent:
         sums = by_sums(build, node, given)
         if bias in self._parameters:
             item = self._parameters[bias]
-            item.kept = bias_step(build, node, sums, item.kept, self._rate, item.shift)
+            pace = item.pace(self._rate, self._momentum)
+            item.move(bias_step(build, node, sums, item.kept, pace, item.shift))
         if weights in self._parameters:
             item = self._parameters[weights]
-            item.kept = weights_step(build, node, sums, item.kept, self._rate)
+            pace = item.pace(self._rate, self._momentum)
+            item.move(weights_step(build, node, sums, item.kept, pace))
         # Last: what it makes may lie where the gradient by the sums was.
         if x in self.inner:
             self._add(x, by_input(build, node, sums, self._weights(node)))

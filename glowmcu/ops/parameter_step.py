@@ -24,6 +24,8 @@ from glowmcu.ops.stored_gradient import Windowed
 
 #: Bits that weights have behind those that layers read, and the end of a step.
 WEIGHT_SHIFT, WEIGHT_LIMIT, BIAS_LIMIT = 8, 127 << 8, 2**30 - 1
+#: Bits of a velocity behind those of what is kept, and its end.
+VELOCITY_SHIFT, VELOCITY_LIMIT = 8, 2**30 - 1
 _RATE = TensorType((1,), ElementType.F32)
 
 
@@ -108,14 +110,26 @@ def scaled_steps(sums: Array, factors: Array, exponent: int, rate: Array, limit:
     return found
 
 
+def momentum_part(momentum: Array) -> int:
+    """Of 2^15, rounded down; nearly 1 for what is 1 and more, 0 as for rates."""
+    number, exponent = rate_parts(momentum)
+    if number == 0:
+        return 0
+    return 32767 if exponent > -15 else number >> min(-15 - exponent, 31)
+
+
 @dataclass(frozen=True)
 class ParameterStep(Operation):
     """Operands: what is kept; the gradient by the layer's sums, i16 (1, h, w, O), magnitudes up to
     2^taken, exponent and peak; factors i32 (C, 2), C one or all channels; the rate f32[1]; but for
     biases the layer's input i8. Result: what is kept from now on.
+
+    With momentum there are a velocity i32 of the parameters' shape and the momentum f32[1] besides,
+    and a second result: v' = momentum v + step, by which what is kept moves.
     """
 
     taken: int = BITS
+    has_momentum: bool = False
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         kept, gradient, _, factors, rate, *_ = inputs
@@ -124,7 +138,7 @@ class ParameterStep(Operation):
             raise OperationError(f"{gradient} is no gradient of a layer with {kept}")
         if factors.shape not in ((1, 2), (channels, 2)) or rate.shape != (1,):
             raise OperationError(f"expected factors of {kept}, got {factors}")
-        return (kept.shape,)
+        return (kept.shape, kept.shape) if self.has_momentum else (kept.shape,)
 
     def channels(self, kept: TensorType) -> int:
         """Of the layer's result."""
@@ -133,6 +147,9 @@ class ParameterStep(Operation):
     def verify(self, signature: Signature) -> None:
         kept, gradient, common, factors, rate, *more = signature.inputs
         expect_gradient(gradient, common)
+        if self.has_momentum:
+            *more, velocity, momentum = more
+            self._verify_velocity(velocity, momentum, signature)
         is_bias = not more
         element = ElementType.I32 if is_bias else ElementType.I16
         if kept.element is not element or kept != signature.output:
@@ -146,30 +163,47 @@ class ParameterStep(Operation):
         if not 1 <= self.taken <= BITS or most >= SUM_END:
             raise OperationError(f"sums of gradients can reach {most}")
 
+    def _verify_velocity(
+        self, velocity: TensorType, momentum: TensorType, signature: Signature
+    ) -> None:
+        expected = TensorType(signature.inputs[0].shape, ElementType.I32)
+        if velocity != expected or signature.outputs[1] != expected or momentum != _RATE:
+            raise OperationError(f"expected a velocity of {expected}, got {velocity}, {momentum}")
+
     def updates(self, signature: Signature) -> Mapping[int, int]:
-        return {0: 0}
+        return {0: 0, 1: len(signature.inputs) - 2} if self.has_momentum else {0: 0}
 
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         kept, gradient, common, factors, rate, *more = inputs
-        image = None
+        image, velocity, momentum = None, None, None
+        if self.has_momentum:
+            *more, velocity, momentum = more
         if more:
             image = more[0][0].astype(np.float64) - signature.inputs[5].zero_point
         sums = self.sums(gradient[0].astype(np.float64), image, kept.shape).astype(np.int64)
         limit = BIAS_LIMIT if image is None else WEIGHT_LIMIT
-        steps = scaled_steps(sums, factors, int(common[0]), rate, limit)
-        moved = self.as_kept(np.clip(kept.astype(np.int64), -(2**30), 2**30), steps)
-        return (np.clip(moved, -limit, limit).astype(kept.dtype),)
+        before = np.clip(kept.astype(np.int64), -(2**30), 2**30)
+        if velocity is None or momentum is None:
+            steps = scaled_steps(sums, factors, int(common[0]), rate, limit)
+            moved = before - self.as_kept(steps)
+            return (np.clip(moved, -limit, limit).astype(kept.dtype),)
+        exponent = int(common[0]) + VELOCITY_SHIFT
+        steps = scaled_steps(sums, factors, exponent, rate, VELOCITY_LIMIT)
+        old = np.clip(velocity.astype(np.int64), -VELOCITY_LIMIT, VELOCITY_LIMIT)
+        kept_on = (old * momentum_part(momentum)) >> 15
+        new = np.clip(kept_on + self.as_kept(steps), -VELOCITY_LIMIT, VELOCITY_LIMIT)
+        moved = np.clip(before - rounded_shift(new, VELOCITY_SHIFT), -limit, limit)
+        return moved.astype(kept.dtype), new.astype(np.int32)
 
     def sums(self, gradient: Array, image: Array | None, kept: Shape) -> Array:
         """float64, exact, the layer's channels last."""
         raise AssertionError(f"{type(self).__name__} has no sums")
 
-    def as_kept(self, kept: Array, steps: Array) -> Array:
-        """What is kept less the steps, whose channels are last."""
-        less: Array = kept - steps
-        return less
+    def as_kept(self, steps: Array) -> Array:
+        """Steps, whose channels are last, as what is kept has its axes."""
+        return steps
 
 
 @operation("bias_step")
@@ -221,9 +255,8 @@ class Conv2DStep(WindowStep):
             found[ky, kx] = padded[seen].reshape(-1, kept[3]).T @ flat
         return found
 
-    def as_kept(self, kept: Array, steps: Array) -> Array:
-        less: Array = kept - np.moveaxis(steps, 3, 0)
-        return less
+    def as_kept(self, steps: Array) -> Array:
+        return np.moveaxis(steps, 3, 0)
 
     def macs(self, signature: Signature) -> int:
         kept, gradient = signature.inputs[:2]

@@ -28,6 +28,31 @@ typedef struct {
     const int32_t *factors; /* number and exponent */
 } glowmcu_window_step;
 
+/* Weights and what they become, and with momentum their velocities; else those are null. */
+typedef struct {
+    const int16_t *kept;
+    int16_t *moved;
+    const int32_t *velocity;
+    int32_t *new_velocity;
+    int32_t part; /* of 2^15 that a velocity keeps */
+} glowmcu_moving_weights;
+
+/* Weight `at` moves against a sum. */
+GLOWMCU_CODE
+static inline void glowmcu_move_weight(const glowmcu_moving_weights *w, int32_t at, int32_t sum,
+    glowmcu_speed scale)
+{
+    int32_t step;
+
+    if (w->velocity != NULL) {
+        w->new_velocity[at] = glowmcu_velocity(w->velocity[at], w->part, sum, scale);
+        step = glowmcu_rounded_shift(w->new_velocity[at], 8);
+    } else {
+        step = glowmcu_scaled_step(sum, scale, GLOWMCU_WEIGHT_LIMIT);
+    }
+    w->moved[at] = (int16_t)glowmcu_moved(w->kept[at], step, GLOWMCU_WEIGHT_LIMIT);
+}
+
 /* Windows for which a tap lies inside the image: position = origin + window * stride. */
 typedef struct {
     glowmcu_taps ys;

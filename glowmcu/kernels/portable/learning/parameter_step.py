@@ -20,6 +20,7 @@ from glowmcu.ops.parameter_step import (
     BiasStep,
     Conv2DStep,
     DepthwiseStep,
+    ParameterStep,
     StoredParameter,
     WindowStep,
 )
@@ -55,6 +56,10 @@ def _factor_fields(site: Site) -> tuple[Field, Field]:
     )
 
 
+def _ending(op: ParameterStep) -> str:
+    return "_with_momentum" if op.has_momentum else ""
+
+
 @kernel("bias_step.portable", BiasStep)
 class PortableBiasStep(Kernel):
     """Any core."""
@@ -74,9 +79,11 @@ class PortableBiasStep(Kernel):
             Field("channels", channels),
             *_factor_fields(site),
         )
+        op = site.node.op
+        assert isinstance(op, BiasStep)
         return KernelCode(
-            function="glowmcu_bias_step",
-            operands=(0, 1, 2, 4),
+            function="glowmcu_bias_step" + _ending(op),
+            operands=(0, 1, 2, 4, 5, 6) if op.has_momentum else (0, 1, 2, 4),
             header="glowmcu_bias_step.h",
             parameters=Parameters("glowmcu_bias_step_layer", fields),
         )
@@ -106,8 +113,8 @@ class _WeightsKernel(Kernel):
             *_factor_fields(site),
         )
         return KernelCode(
-            function=self.function,
-            operands=(0, 1, 2, 4, 5),
+            function=self.function + _ending(op),
+            operands=(0, 1, 2, 4, 5, 6, 7) if op.has_momentum else (0, 1, 2, 4, 5),
             header=f"{self.function}.h",
             parameters=Parameters("glowmcu_window_step", fields),
         )
