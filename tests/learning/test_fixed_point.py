@@ -22,7 +22,7 @@ from glowmcu.pipeline import application_graph
 from glowmcu.training import training_of
 from glowmcu.verify.executors import executor
 from glowmcu.verify.host import HostSession
-from tests.learning.fixed_models import dilated, regression, windows
+from tests.learning.fixed_models import dilated, pooled, regression, windows
 from tests.learning.test_learning_bundles import DIGITS, GESTURES, learnt, samples
 from tests.support.forced_variant import SANITIZED
 
@@ -31,6 +31,7 @@ MODELS = {
     "dilated": dilated,
     "digits": DIGITS.read_bytes,
     "regression": regression,
+    "pooled": pooled,
 }
 
 
@@ -61,7 +62,8 @@ def label(number: int) -> Array:
 
 CASES = [
     ("windows", "last=1"), ("windows", "last=4"), ("windows", "bias"), ("windows", "last=2,bias"),
-    ("dilated", "last=5"), ("dilated", "last=3"), ("digits", "last=3"),
+    ("dilated", "last=5"), ("dilated", "last=3"), ("digits", "last=3"), ("pooled", "last=4"),
+    ("pooled", "last=4,bias"),
 ]  # fmt: skip
 
 
@@ -76,7 +78,9 @@ def test_c_learns_what_the_graph_learns_to_the_bit(name: str, what: str, tmp_pat
 
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0plus"])
-@pytest.mark.parametrize(("name", "what"), [("windows", "last=4"), ("dilated", "last=5")])
+@pytest.mark.parametrize(
+    ("name", "what"), [("windows", "last=4"), ("dilated", "last=5"), ("pooled", "last=4")]
+)
 @pytest.mark.arm
 def test_cores_learn_the_same_bits(core: str, name: str, what: str, tmp_path: Path) -> None:
     bundle = compiled(tmp_path, name, what, learning_rate=0.05)
@@ -139,7 +143,9 @@ def fixed_steps(name: str, what: str, x: Array, number: int) -> dict[str, Array]
     return found
 
 
-@pytest.mark.parametrize(("name", "what"), [("windows", "last=4"), ("dilated", "last=5")])
+@pytest.mark.parametrize(
+    ("name", "what"), [("windows", "last=4"), ("dilated", "last=5"), ("pooled", "last=4")]
+)
 def test_steps_are_those_of_real_numbers_in_direction_and_length(name: str, what: str) -> None:
     """Of several samples together, since each rounds on its way through the layers."""
     total: dict[str, tuple[float, float, float]] = {}
