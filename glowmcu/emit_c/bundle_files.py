@@ -12,6 +12,7 @@ from glowmcu.emit_c.build_views import Chosen, Layers, buffer_views, layers
 from glowmcu.emit_c.bundle_blob import bundle_blob
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.c_text import c_literal, c_number, check_bundle_name, comment_text
+from glowmcu.emit_c.category_views import category_views
 from glowmcu.emit_c.contract import (
     BUNDLE_MARK,
     COMPILER_MARK,
@@ -211,6 +212,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         learning=learning_view(program, body, inputs, outputs, facts.training),
         size=size_view(facts.sized, facts.name.upper()),
         labels=tuple(map(c_literal, facts.labels)),
+        categories=category_views(facts.categories, f"{facts.name}_category_"),
         cores=1 if program.meetings is None else 2,
         delegates=with_estimate(body.delegates, facts.delegation),
         placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),

@@ -121,8 +121,7 @@ def by_input(build: FixedBuilder, node: Node, sums: FixedGradient, weights: Valu
 def weights_step(
     build: FixedBuilder, node: Node, sums: FixedGradient, kept: Value, pace: Pace
 ) -> tuple[Value, ...]:
-    """The layer's weights from now on, and their velocity if they have one; `kept` have four axes.
-    """
+    """The layer's weights from now on, of four axes, and their velocity if they have one."""
     shape, op = layer_shape(node), node.op
     x = build.typed_reshape(node.inputs[0], shape.image)
     factors = channel_factors(
