@@ -26,6 +26,7 @@ from glowmcu.tuning.kernel_cache import KernelCache, default_cache
 from glowmcu.tuning.kernel_file import KernelFile, kernel_file_text
 from glowmcu.tuning.kernel_tuner import KernelProgress, KernelTuning, KernelTuningObserver
 from glowmcu.tuning.kernel_tuner import tune_kernels as tune
+from glowmcu.tuning.workers import read_workers
 from glowmcu.version import __version__
 
 __all__ = ["KernelProgress", "KernelTuningResult", "MeasuredLayer", "tune_kernels"]
@@ -108,6 +109,7 @@ def tune_kernels(
     states: Mapping[str, str] | None = None,
     custom: Mapping[str, CustomGiven] | None = None,
     cache: str | Path | None = None,
+    jobs: int | str = 1,
     observer: KernelTuningObserver | None = None,
     example_inputs: ExampleInputs | None = None,
 ) -> KernelTuningResult:
@@ -115,10 +117,12 @@ def tune_kernels(
     waits for its memories if the board's file describes them, and keep the set that is best for
     the goal `optimize`, in the file `output` for `compile(kernels=...)`.
 
-    Measurements are kept in `cache`, a folder (default: the user's cache folder). A float model
-    is quantized by `profile`. `observer` is called with a `KernelProgress` for each measurement.
-    Options are those of `compile`; those that decide the layers must be the same there. Raises
-    GM348 if the cache cannot be written, and as `compile` does.
+    Measurements are kept in `cache`, a folder (default: the user's cache folder). `jobs` are
+    processes, or the scheduler of a Dask cluster (`"dask://192.168.1.5:8786"`) whose workers have
+    the same cross compiler. A float model is quantized by `profile`. `observer` is called with a
+    `KernelProgress` for each measurement. Options are those of `compile`; those that decide the
+    layers must be the same there. Raises GM344 and GM353 for jobs, GM348 if the cache cannot be
+    written, and as `compile` does.
 
     >>> found = glowmcu.tune_kernels(
     ...     "digits_int8.tflite", board="nrf52", output="kernels.json", cache="cache"
@@ -141,7 +145,8 @@ def tune_kernels(
         simplify=simplify,
     )
     folder = default_cache() if cache is None else Path(cache)
-    tuned = tune(given.data, given.name, options, KernelCache(folder), observer, found)
+    workers = read_workers(jobs)
+    tuned = tune(given.data, given.name, options, KernelCache(folder), observer, found, workers)
     file = None if output is None else Path(output)
     result = _result(tuned, found.core, file)
     if file is not None:

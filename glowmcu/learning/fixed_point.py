@@ -106,7 +106,8 @@ def with_fixed_point(
     momentum = setting("momentum", training.momentum) if training.momentum else None
     begun = fixed_loss(build, graph, training, names, file_name)
     nodes = _forward(graph, parameters)
-    descent = _Descent(graph, build, parameters, rate.value, momentum and momentum.value)
+    keeps = None if momentum is None else momentum.value
+    descent = _Descent(graph, build, parameters, rate.value, keeps)
     expect_no_state(graph, descent.inner, file_name)
     descent.run(begun, file_name)
     loss = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)

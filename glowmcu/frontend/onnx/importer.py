@@ -80,7 +80,7 @@ class Import:
         #: Results that are strings in the file, and here the index of a class.
         self.class_indices: set[str] = set()
         #: Inputs that are strings in the file, and here numbers.
-        self.categories = Categories() if outer is None else outer.categories
+        self.categories: Categories = Categories() if outer is None else outer.categories
         self._options = options
         self.custom = options.custom
         self._batches = open_batches({item.name: item.sizes for item in model.inputs}, options)
