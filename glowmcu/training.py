@@ -15,10 +15,12 @@ from glowmcu.errors import error
 _LAST = re.compile(r"last=([1-9][0-9]{0,3})")
 _PROTOTYPES = re.compile(r"prototypes=([1-9][0-9]{0,3})")
 _NEIGHBOURS = re.compile(r"neighbours=([1-9][0-9]{0,3})x([1-9][0-9]{0,3})")
+_CHANNELS = re.compile(r"channels=([1-9][0-9]?|100)%")
 _NORMAL = "normal"
 #: What is meant as one of both; a layer may be called `last_dense`.
 _AMOUNT = re.compile(
-    r"(last|prototypes|neighbours)\s*(=.*)?|(prototype|neighbou?rs?|normal|bias)\s*=.*", re.DOTALL
+    r"(last|prototypes|neighbours)\s*(=.*)?|(prototype|neighbou?rs?|normal|bias|channels?)\s*=.*",
+    re.DOTALL,
 )
 
 
@@ -42,7 +44,8 @@ class Numbers(Enum):
 @dataclass(frozen=True)
 class Training:
     """`last`: the last so many layers with weights learn; 0: all, or those in `layers`. With
-    `biases_only` their weights stay. Without `momentum` there is no memory of gradients before.
+    `biases_only` their weights stay. Of `channels` percent of each but the last one, the first
+    channels learn alone, in fixed point. Without `momentum` there is no memory of gradients before.
     With `prototypes` no layer learns: means of so many classes take the last one's place; with
     `neighbours`, of so many classes as many features each; with `normality`, mean and variance.
     """
@@ -57,6 +60,7 @@ class Training:
     neighbours: tuple[int, int] | None = None
     normality: bool = False
     numbers: Numbers = Numbers.FLOAT32
+    channels: int = 100
 
     @property
     def what(self) -> str:
@@ -68,7 +72,8 @@ class Training:
         if self.normality:
             return _NORMAL
         named = [f"last={self.last}"] if self.last else list(self.layers)
-        return ",".join([*named, *(["bias"] if self.biases_only else [])])
+        share = [f"channels={self.channels}%"] if self.channels < 100 else []
+        return ",".join([*named, *(["bias"] if self.biases_only else []), *share])
 
     @property
     def has_gradient(self) -> bool:
@@ -172,8 +177,17 @@ def training_of(
             f"and {kept:g}",
             hint="0.01 and 0.9 are a beginning",
         )
-    chosen = _numbers(numbers, usual)
-    return Training(*_layers(train), _loss(loss), rate, kept, numbers=chosen)
+    last, layers, biases_only, channels = _layers(train)
+    chosen = _numbers(numbers, Numbers.FIXED if channels < 100 else usual)
+    if channels < 100 and chosen is not Numbers.FIXED:
+        raise error(
+            "GM735",
+            f"a share of the channels learns in fixed point, not in {chosen.value}",
+            hint=f"--train-numbers fixed, or leave out channels={channels}%",
+        )
+    return Training(
+        last, layers, biases_only, _loss(loss), rate, kept, numbers=chosen, channels=channels
+    )
 
 
 def _without_gradient(train: str) -> Training | None:
@@ -195,8 +209,13 @@ def training_of_bundle(said: Mapping[str, str]) -> Training | None:
     )  # fmt: skip
 
 
-def _layers(train: str) -> tuple[int, tuple[str, ...], bool]:
+def _layers(train: str) -> tuple[int, tuple[str, ...], bool, int]:
+    """`last`, names, whether biases alone, percent of channels."""
     words = [word.strip() for word in train.split(",")]
+    shares = [int(found[1]) for word in words if (found := _CHANNELS.fullmatch(word))]
+    words = [word for word in words if not _CHANNELS.fullmatch(word)] or [""]
+    if len(shares) > 1:
+        raise error("GM734", f"{train!r} says twice how many channels learn")
     counts = [int(found[1]) for word in words if (found := _LAST.fullmatch(word))]
     layers = tuple(w for w in words if w != "bias" and not _LAST.fullmatch(w))
     for word in layers:
@@ -205,8 +224,9 @@ def _layers(train: str) -> tuple[int, tuple[str, ...], bool]:
                 "GM734",
                 f"--train does not take {word!r}",
                 hint="last=N for the last N layers with weights, names of layers, bias for biases "
-                "alone; prototypes=CLASSES, neighbours=CLASSESxKEPT or normal: --train last=1, "
-                "--train dense_1,dense_2, --train last=3,bias, --train neighbours=4x5",
+                "alone, channels=P% for a share of their channels; prototypes=CLASSES, "
+                "neighbours=CLASSESxKEPT or normal: --train last=1, --train dense_1,dense_2, "
+                "--train last=3,bias, --train neighbours=4x5",
             )
     if len(counts) > 1 or (counts and layers):
         raise error(
@@ -214,7 +234,8 @@ def _layers(train: str) -> tuple[int, tuple[str, ...], bool]:
             f"{train!r} says twice which layers learn",
             hint="give last=N or names of layers",
         )
-    return (counts[0] if counts else 0), layers, "bias" in words
+    share = shares[0] if shares else 100
+    return (counts[0] if counts else 0), layers, "bias" in words, share
 
 
 def _loss(word: str | None) -> Loss:

@@ -33,16 +33,29 @@ _RATE = TensorType((1,), ElementType.F32)
 @dataclass(frozen=True)
 class StoredParameter(Operation):
     """What a layer reads of weights (i16 to quantized i8) or biases (i32 to i32): the nearest
-    multiple of 2^shift, halves up.
+    multiple of 2^shift, halves up. A second operand of the result's type has the channels that do
+    not learn, behind the others along `axis`.
     """
 
     shift: int = WEIGHT_SHIFT
+    axis: int = 0
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
-        return (inputs[0].shape,)
+        shape = list(inputs[0].shape)
+        if len(inputs) > 1:
+            others = list(inputs[1].shape)
+            if not 0 <= self.axis < len(shape) == len(others):
+                raise OperationError(f"{inputs[1]} has no channels behind those of {inputs[0]}")
+            shape[self.axis] += others[self.axis]
+            others[self.axis] = shape[self.axis]
+            if others != shape:
+                raise OperationError(f"{inputs[1]} has no channels behind those of {inputs[0]}")
+        return (tuple(shape),)
 
     def verify(self, signature: Signature) -> None:
         kinds = signature.inputs[0].element, signature.output.element
+        if any(other.element is not kinds[1] for other in signature.inputs[1:]):
+            raise OperationError(f"expected channels of {kinds[1].value}: {signature.inputs[1]}")
         if kinds == (ElementType.I16, ElementType.I8) and self.shift == WEIGHT_SHIFT:
             return
         if kinds == (ElementType.I32, ElementType.I32) and 1 <= self.shift <= 16:
@@ -58,7 +71,8 @@ class StoredParameter(Operation):
             # Parameters that were loaded may be anything.
             kept = np.clip(kept, -BIAS_LIMIT, BIAS_LIMIT)
         stored = np.clip(rounded_shift(kept, self.shift), low, high)
-        return (stored.astype(signature.output.element.numpy),)
+        found = stored.astype(signature.output.element.numpy)
+        return (np.concatenate([found, *inputs[1:]], axis=self.axis),)
 
     def output_ranges(
         self,
@@ -71,6 +85,12 @@ class StoredParameter(Operation):
         if out.element is ElementType.I8:
             return super().output_ranges(inputs, constants, signature, rounding)
         most = np.full(out.shape[-1], 1 + (BIAS_LIMIT >> self.shift), np.int64)
+        if len(inputs) > 1:
+            others = constants[1]
+            if others is None:
+                return (None,)
+            ends = np.abs(others.astype(np.int64))
+            most[len(most) - len(ends) :] = ends
         return (ValueRange(-most, most),)
 
 
@@ -124,8 +144,9 @@ class ParameterStep(Operation):
     2^taken, exponent and peak; factors i32 (C, 2), C one or all channels; the rate f32[1]; but for
     biases the layer's input i8. Result: what is kept from now on.
 
-    With momentum there are a velocity i32 of the parameters' shape and the momentum f32[1] besides,
-    and a second result: v' = momentum v + step, by which what is kept moves.
+    What is kept may be of the first channels alone. With momentum there are a velocity i32 of its
+    shape and the momentum f32[1] besides, and a second result: v' = momentum v + step, by which
+    what is kept moves.
     """
 
     taken: int = BITS
@@ -134,14 +155,14 @@ class ParameterStep(Operation):
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         kept, gradient, _, factors, rate, *_ = inputs
         channels = self.channels(kept)
-        if gradient.rank != 4 or gradient.shape[0] != 1 or gradient.shape[3] != channels:
+        if gradient.rank != 4 or gradient.shape[0] != 1 or gradient.shape[3] < channels:
             raise OperationError(f"{gradient} is no gradient of a layer with {kept}")
         if factors.shape not in ((1, 2), (channels, 2)) or rate.shape != (1,):
             raise OperationError(f"expected factors of {kept}, got {factors}")
         return (kept.shape, kept.shape) if self.has_momentum else (kept.shape,)
 
     def channels(self, kept: TensorType) -> int:
-        """Of the layer's result."""
+        """Of the layer's result, that learn."""
         return kept.shape[0]
 
     def verify(self, signature: Signature) -> None:
@@ -212,7 +233,7 @@ class BiasStep(ParameterStep):
     """Of biases i32 (O,)."""
 
     def sums(self, gradient: Array, image: Array | None, kept: Shape) -> Array:
-        summed: Array = gradient.sum(axis=(0, 1))
+        summed: Array = gradient[:, :, : kept[0]].sum(axis=(0, 1))
         return summed
 
 
@@ -249,7 +270,8 @@ class Conv2DStep(WindowStep):
     def sums(self, gradient: Array, image: Array | None, kept: Shape) -> Array:
         assert image is not None
         kernel, out = (kept[1], kept[2]), (gradient.shape[0], gradient.shape[1])
-        flat, padded = gradient.reshape(-1, kept[0]), self.padded(image, kernel, out)
+        flat = gradient[:, :, : kept[0]].reshape(-1, kept[0])
+        padded = self.padded(image, kernel, out)
         found = np.empty((*kernel, kept[3], kept[0]))
         for (ky, kx), seen in self.taps(kernel, out):
             found[ky, kx] = padded[seen].reshape(-1, kept[3]).T @ flat
@@ -274,20 +296,22 @@ class DepthwiseStep(WindowStep):
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         kept, image = inputs[0], inputs[5]
         fits = kept.rank == 4 and image.rank == 4 and kept.shape[0] == image.shape[0] == 1
-        if not fits or not image.shape[3] or kept.shape[3] % image.shape[3]:
+        outputs = inputs[1].shape[-1] if inputs[1].shape else 0
+        if not fits or not image.shape[3] or outputs % image.shape[3]:
             raise OperationError(f"{image} is no input of a layer with {kept}")
         return super().infer(inputs)
 
     def sums(self, gradient: Array, image: Array | None, kept: Shape) -> Array:
         assert image is not None
         kernel, out = (kept[1], kept[2]), (gradient.shape[0], gradient.shape[1])
-        each = kept[3] // image.shape[2]
+        each = gradient.shape[2] // image.shape[2]
+        gradient = gradient[:, :, : kept[3]]
         padded, found = self.padded(image, kernel, out), np.empty(kept)
         for (ky, kx), seen in self.taps(kernel, out):
-            repeated = np.repeat(padded[seen], each, axis=2)
+            repeated = np.repeat(padded[seen], each, axis=2)[:, :, : kept[3]]
             found[0, ky, kx] = (gradient * repeated).sum(axis=(0, 1))
         return found
 
     def macs(self, signature: Signature) -> int:
         kept, gradient = signature.inputs[:2]
-        return gradient.element_count * kept.shape[1] * kept.shape[2]
+        return gradient.shape[1] * gradient.shape[2] * kept.element_count

@@ -268,6 +268,68 @@ def test_momentum_is_a_part_of_two_to_the_fifteenth(momentum: float, part: int) 
     assert momentum_part(np.array([momentum], np.float32)) == part
 
 
+SHARES = [
+    ("windows", "last=4,channels=30%", {}), ("dilated", "last=5,channels=50%", {}),
+    ("dilated", "last=4,bias,channels=25%", {}), ("pooled", "last=4,channels=1%", {}),
+    ("windows", "last=4,channels=60%", {"momentum": 0.7}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "what", "more"), SHARES)
+def test_of_a_share_of_the_channels_the_others_stay(
+    name: str, what: str, more: dict[str, float], tmp_path: Path
+) -> None:
+    """C, the graph, and steps that are those of the same channels where all learn."""
+    options = {"learning_rate": 0.05, **more}
+    bundle = compiled(tmp_path, name, what, **options)
+    session = Session(learning(name, what, **options))
+    data = samples(bundle, 6)
+    for (x, number), (loss, output) in zip(data, learnt(bundle, data, "host"), strict=True):
+        assert loss == session.run([x, label(number)])[1][0]
+        np.testing.assert_array_equal(output, session.run([x, label(-1)])[0])
+    share = learning(name, what, **options)
+    whole = learning(name, what.rpartition(",")[0], **options)
+    some, every = Session(share), Session(whole)
+    for each in (some, every):
+        each.run([drawn(name, 1)[0], label(1)])
+    all_of = states_of(whole, every)
+    smaller = 0
+    for key, kept in states_of(share, some).items():
+        others = all_of[key]
+        assert kept.ndim == others.ndim
+        smaller += kept.size < others.size
+        np.testing.assert_array_equal(kept, others[tuple(map(slice, kept.shape))])
+    assert smaller >= 3
+    assert bundle.manifest.training is not None
+    assert bundle.manifest.training.parameter_bytes < sum(
+        all_of[key].nbytes for key in bundle.manifest.training.parameters
+    )
+
+
+def test_before_learning_a_model_with_a_share_says_what_it_says() -> None:
+    session, before = Session(learning("dilated", "last=5,channels=40%")), Session(plain("dilated"))
+    for x in drawn("dilated", 3):
+        np.testing.assert_array_equal(session.run([x, label(-1)])[0], before.run([x])[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "text"),
+    [
+        ({"train": "last=1,channels=0%"}, "GM734", "does not take 'channels=0%'"),
+        ({"train": "last=1,channels=5"}, "GM734", "does not take 'channels=5'"),
+        ({"train": "last=1,channels=5%,channels=6%"}, "GM734", "says twice how many channels"),
+        (
+            {"train": "last=1,channels=5%", "train_numbers": "float32"}, "GM735",
+            "a share of the channels learns in fixed point, not in float32",
+        ),
+    ],
+)  # fmt: skip
+def test_shares_that_cannot_be(options: dict[str, object], code: str, text: str) -> None:
+    with pytest.raises(GlowmcuError, match=code) as found:
+        training_of(numbers=options.get("train_numbers"), train=options["train"])  # type: ignore[arg-type]
+    assert text in str(found.value)
+
+
 @pytest.mark.parametrize("momentum", [0.9, 0.3])
 @pytest.mark.parametrize(("name", "what"), [("windows", "last=4"), ("dilated", "last=5")])
 def test_c_goes_on_with_momentum_to_the_bit(

@@ -124,8 +124,9 @@ def weights_step(
     """The layer's weights from now on, of four axes, and their velocity if they have one."""
     shape, op = layer_shape(node), node.op
     x = build.typed_reshape(node.inputs[0], shape.image)
+    learning = kept.type.shape[3 if isinstance(op, DepthwiseConv2D) else 0]
     factors = channel_factors(
-        [sums.scale * 2.0**WEIGHT_SHIFT / scale**2 for scale in _scales(node)]
+        [sums.scale * 2.0**WEIGHT_SHIFT / scale**2 for scale in _scales(node)[:learning]]
     )
     made: Conv2DStep | DepthwiseStep = Conv2DStep(taken=sums.bits)
     if isinstance(op, Conv2D):
@@ -142,7 +143,8 @@ def bias_step(
     velocity if they have one.
     """
     x = node.inputs[0].type
-    reals = [sums.scale * 2.0**shift / (x.scale * scale) ** 2 for scale in _scales(node)]
+    scales = _scales(node)[: kept.type.shape[0]]
+    reals = [sums.scale * 2.0**shift / (x.scale * scale) ** 2 for scale in scales]
     factors = channel_factors(reals)
     given = (kept, sums.numbers, sums.common)
     return _stepped(build, BiasStep(sums.bits), given, factors, pace, ())

@@ -9,6 +9,7 @@
 typedef struct {
     int32_t pixels;
     int32_t channels;
+    int32_t learning;       /* channels, the first ones */
     int32_t factor_step;    /* 2 for a factor a channel, 0 for one */
     const int32_t *factors; /* number and exponent */
 } glowmcu_bias_step_layer;
@@ -34,7 +35,7 @@ static inline void glowmcu_bias_step(const glowmcu_bias_step_layer *p, const int
     const glowmcu_speed speed = glowmcu_rate_factor(rate);
     const int32_t *factor = p->factors;
 
-    for (int32_t oc = 0; oc < p->channels; ++oc) {
+    for (int32_t oc = 0; oc < p->learning; ++oc) {
         const glowmcu_speed scale = glowmcu_step_factor(speed, factor, common[0]);
         const int32_t sum = glowmcu_bias_sum(p, gradient + oc);
         moved[oc] = glowmcu_moved(kept[oc], glowmcu_scaled_step(sum, scale, GLOWMCU_BIAS_LIMIT),
@@ -53,7 +54,7 @@ static inline void glowmcu_bias_step_with_momentum(const glowmcu_bias_step_layer
     const int32_t part = glowmcu_momentum_part(momentum);
     const int32_t *factor = p->factors;
 
-    for (int32_t oc = 0; oc < p->channels; ++oc) {
+    for (int32_t oc = 0; oc < p->learning; ++oc) {
         const glowmcu_speed scale = glowmcu_step_factor(speed, factor, common[0]);
         const int32_t sum = glowmcu_bias_sum(p, gradient + oc);
         new_velocity[oc] = glowmcu_velocity(velocity[oc], part, sum, scale);

@@ -95,8 +95,8 @@ static void glowmcu_conv_2d_weights_step(const glowmcu_window_step *p,
         && p->kernel_height * p->kernel_width == 1) ? 1 : 0;
     int32_t oc = 0;
 
-    while (oc < p->out_channels) {
-        const int32_t outputs = (!is_pixel && p->out_channels - oc >= 2) ? 2 : 1;
+    while (oc < p->learning) {
+        const int32_t outputs = (!is_pixel && p->learning - oc >= 2) ? 2 : 1;
         glowmcu_speed scales[2];
         scales[0] = glowmcu_step_factor(speed, factor, common[0]);
         factor += p->factor_step;
@@ -119,7 +119,7 @@ static void glowmcu_conv_2d_weights_step(const glowmcu_window_step *p,
     }
 }
 
-/* `kept` and `moved` are [out_channels][kernel_height][kernel_width][in_channels]
+/* `kept` and `moved` are [learning][kernel_height][kernel_width][in_channels]
  * and may be the same; a gradient of the weights is never stored. */
 GLOWMCU_CODE
 static inline void glowmcu_conv_2d_step(const glowmcu_window_step *p, const int16_t *kept,

@@ -44,8 +44,8 @@ static void glowmcu_depthwise_weights_step(const glowmcu_window_step *p,
             const glowmcu_seen seen = glowmcu_seen_by_tap(p, ky, kx);
             const int32_t *factor = p->factors;
             int32_t oc = 0;
-            while (oc < p->out_channels) {
-                const int32_t count = (each == 1 && p->out_channels - oc >= 4) ? 4 : 1;
+            while (oc < p->learning) {
+                const int32_t count = (each == 1 && p->learning - oc >= 4) ? 4 : 1;
                 int32_t acc[4];
                 glowmcu_depthwise_step_sums(p, gradient + oc, in + oc / each, &seen, count, acc);
                 for (int32_t i = 0; i < count; ++i, ++oc, ++at) {
@@ -58,7 +58,7 @@ static void glowmcu_depthwise_weights_step(const glowmcu_window_step *p,
     }
 }
 
-/* `kept` and `moved` are [kernel_height][kernel_width][out_channels]
+/* `kept` and `moved` are [kernel_height][kernel_width][learning]
  * and may be the same; a gradient of the weights is never stored. */
 GLOWMCU_CODE
 static inline void glowmcu_depthwise_step(const glowmcu_window_step *p, const int16_t *kept,

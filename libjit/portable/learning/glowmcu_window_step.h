@@ -24,6 +24,7 @@ typedef struct {
     int32_t pad_top;
     int32_t pad_left;
     int32_t in_zero_point;
+    int32_t learning;       /* output channels, the first ones */
     int32_t factor_step;    /* 2 for a factor an output channel, 0 for one */
     const int32_t *factors; /* number and exponent */
 } glowmcu_window_step;
