@@ -46,7 +46,8 @@ class Training:
     """`last`: the last so many layers with weights learn; 0: all, or those in `layers`. With
     `biases_only` their weights stay. Of `channels` percent of each but the last one, the first
     channels learn alone, in fixed point. Without `momentum` there is no memory of gradients before.
-    With `prototypes` no layer learns: means of so many classes take the last one's place; with
+    With `prototypes` means of so many classes take the last layer's place, and no other layer
+    learns, or with `last` or `layers` those do, of the ones in front; with
     `neighbours`, of so many classes as many features each; with `normality`, mean and variance.
     """
 
@@ -65,20 +66,27 @@ class Training:
     @property
     def what(self) -> str:
         """As `--train` takes it."""
-        if self.prototypes:
+        if self.prototypes and not self.is_contrastive:
             return f"prototypes={self.prototypes}"
         if self.neighbours is not None:
             return "neighbours={}x{}".format(*self.neighbours)
         if self.normality:
             return _NORMAL
-        named = [f"last={self.last}"] if self.last else list(self.layers)
+        named = [f"prototypes={self.prototypes}"] if self.prototypes else []
+        named += [f"last={self.last}"] if self.last else list(self.layers)
         share = [f"channels={self.channels}%"] if self.channels < 100 else []
         return ",".join([*named, *(["bias"] if self.biases_only else []), *share])
 
     @property
+    def is_contrastive(self) -> bool:
+        """Whether layers in front of prototypes learn from them."""
+        return self.prototypes > 0 and (self.last > 0 or bool(self.layers))
+
+    @property
     def has_gradient(self) -> bool:
         """Whether layers learn."""
-        return not (self.prototypes or self.neighbours or self.normality)
+        without = self.prototypes or self.neighbours or self.normality
+        return self.is_contrastive or not without
 
     @property
     def text(self) -> dict[str, str]:
@@ -177,7 +185,11 @@ def training_of(
             f"and {kept:g}",
             hint="0.01 and 0.9 are a beginning",
         )
+    classes, train = _with_prototypes(train)
     last, layers, biases_only, channels = _layers(train)
+    if classes:
+        _expect_contrast(train, last, layers, loss, numbers, channels)
+        usual = Numbers.FLOAT32
     chosen = _numbers(numbers, Numbers.FIXED if channels < 100 else usual)
     if channels < 100 and chosen is not Numbers.FIXED:
         raise error(
@@ -186,8 +198,42 @@ def training_of(
             hint=f"--train-numbers fixed, or leave out channels={channels}%",
         )
     return Training(
-        last, layers, biases_only, _loss(loss), rate, kept, numbers=chosen, channels=channels
-    )
+        last, layers, biases_only, _loss(loss), rate, kept, classes, numbers=chosen,
+        channels=channels,
+    )  # fmt: skip
+
+
+def _with_prototypes(train: str) -> tuple[int, str]:
+    """Classes whose means layers in front are to learn from, and the rest of the text."""
+    words = [word.strip() for word in train.split(",")]
+    counts = [int(found[1]) for word in words if (found := _PROTOTYPES.fullmatch(word))]
+    if len(counts) != 1:
+        return 0, train
+    return counts[0], ",".join(word for word in words if not _PROTOTYPES.fullmatch(word))
+
+
+def _expect_contrast(
+    train: str, last: int, layers: tuple[str, ...], loss: str | None, numbers: str | None,
+    channels: int,
+) -> None:  # fmt: skip
+    """Raise GM734, GM735 for what does not go with prototypes."""
+    if not (last or layers):
+        raise error(
+            "GM734",
+            f"prototypes with {train!r} do not say which layers in front of them learn",
+            hint="--train prototypes=5,last=2, or prototypes=5 alone",
+        )
+    if (
+        loss not in (None, Loss.CROSS_ENTROPY.value)
+        or numbers == Numbers.FIXED.value
+        or (channels < 100)
+    ):
+        raise error(
+            "GM735",
+            "layers in front of prototypes learn by the cross entropy of distances, all channels, "
+            "in float32",
+            hint="leave out --loss, --train-numbers and channels",
+        )
 
 
 def _without_gradient(train: str) -> Training | None:

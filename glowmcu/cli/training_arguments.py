@@ -41,7 +41,7 @@ def training_options(function: _F) -> _F:
         return function(training=training, **others)
 
     options = (
-        click.option("--train", metavar="last=N|LAYERS[,bias][,channels=P%]|prototypes=K|"
+        click.option("--train", metavar="last=N|LAYERS[,bias][,channels=P%]|prototypes=K[,last=N]|"
                                         "neighbours=KxM|normal",
                      help="Add NAME_train: these layers learn; with bias their biases alone, "
                           "with channels that share of their channels alone; with "
