@@ -24,7 +24,12 @@ from glowmcu.number_text import count
 from glowmcu.option_words import Optimize, RoundingWord
 from glowmcu.tuning.kernel_cache import KernelCache, default_cache
 from glowmcu.tuning.kernel_file import KernelFile, kernel_file_text
-from glowmcu.tuning.kernel_tuner import KernelProgress, KernelTuning, KernelTuningObserver
+from glowmcu.tuning.kernel_tuner import (
+    Cycles,
+    KernelProgress,
+    KernelTuning,
+    KernelTuningObserver,
+)
 from glowmcu.tuning.kernel_tuner import tune_kernels as tune
 from glowmcu.tuning.workers import read_workers
 from glowmcu.version import __version__
@@ -144,23 +149,25 @@ def tune_kernels(
         budgets=budgets_of(flash_budget, arena_budget),
         simplify=simplify,
     )
-    folder = default_cache() if cache is None else Path(cache)
+    folder = KernelCache(default_cache() if cache is None else Path(cache))
     workers = read_workers(jobs)
-    tuned = tune(given.data, given.name, options, KernelCache(folder), observer, found, workers)
+    tuned = tune(given.data, given.name, options, folder, observer, found, workers)
     file = None if output is None else Path(output)
     result = _result(tuned, found.core, file)
     if file is not None:
-        stored = KernelFile(
-            hashlib.sha256(given.data).hexdigest(), found.core, optimize, __version__,
-            {layer.name: layer.chosen for layer in result.layers}, tuned.cycles,
-        )  # fmt: skip
-        _write(file, kernel_file_text(stored))
+        _write(file, given.data, result, tuned.cycles, optimize)
     return result
 
 
-def _write(file: Path, text: str) -> None:
+def _write(
+    file: Path, data: bytes, result: KernelTuningResult, cycles: Cycles, optimize: str
+) -> None:
+    stored = KernelFile(
+        hashlib.sha256(data).hexdigest(), result.core, optimize, __version__,
+        {layer.name: layer.chosen for layer in result.layers}, cycles,
+    )  # fmt: skip
     try:
-        write_text_file(file, text)
+        write_text_file(file, kernel_file_text(stored))
     except OSError as cause:
         raise error("GM718", f"cannot write the kernels: {cause.strerror}", str(file)) from cause
 

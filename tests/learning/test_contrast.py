@@ -88,8 +88,9 @@ def test_samples_that_are_seen_again_lie_nearer_to_their_class(momentum: float) 
 
 @pytest.mark.parametrize("model", [GESTURES, DIGITS], ids=["float", "int8"])
 def test_c_learns_what_the_graph_learns(model: Path, tmp_path: Path) -> None:
-    options = {"train": "prototypes=3,last=1", "learning_rate": 0.02}
-    bundle = glowmcu.compile(model, "nrf52", tmp_path / "net", "net", **options)  # type: ignore[arg-type]
+    bundle = glowmcu.compile(
+        model, "nrf52", tmp_path / "net", "net", train="prototypes=3,last=1", learning_rate=0.02
+    )
     graph = learning(model, "prototypes=3,last=1", learning_rate=0.02)
     session, data = Session(graph), samples(bundle, 9)
     for (x, number), (loss, output) in zip(data, learnt(bundle, data, "host"), strict=True):

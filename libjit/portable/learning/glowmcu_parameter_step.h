@@ -87,7 +87,7 @@ static inline int32_t glowmcu_moved(int32_t kept, int32_t step, int32_t limit)
 /* Velocities have 8 bits behind those of what they move. */
 #define GLOWMCU_VELOCITY_LIMIT 0x3FFFFFFF
 
-/* Of 2^15, rounded down: nearly 1 for what is 1 and more, 0 for what is no positive normal number. */
+/* Of 2^15, rounded down: nearly 1 for 1 and more, 0 for what is no positive normal number. */
 GLOWMCU_CODE
 static inline int32_t glowmcu_momentum_part(const float *momentum)
 {
