@@ -57,7 +57,7 @@ static inline void glowmcu_bias_step_with_momentum(const glowmcu_bias_step_layer
     for (int32_t oc = 0; oc < p->learning; ++oc) {
         const glowmcu_speed scale = glowmcu_step_factor(speed, factor, common[0]);
         const int32_t sum = glowmcu_bias_sum(p, gradient + oc);
-        new_velocity[oc] = glowmcu_velocity(velocity[oc], part, sum, scale);
+        new_velocity[oc] = glowmcu_velocity(velocity[oc], part, sum, &scale);
         moved[oc] = glowmcu_moved(kept[oc], glowmcu_rounded_shift(new_velocity[oc], 8),
             GLOWMCU_BIAS_LIMIT);
         factor += p->factor_step;

@@ -66,7 +66,7 @@ static void glowmcu_conv_2d_step_tap(const glowmcu_window_step *p,
         for (int32_t o = 0; o < outputs; ++o) {
             for (int32_t i = 0; i < inputs; ++i) {
                 glowmcu_move_weight(w, first + o * filter + ic + i, acc[2 * o + i] - points[o],
-                    scales[o]);
+                    &scales[o]);
             }
         }
         ic += inputs;
@@ -76,7 +76,7 @@ static void glowmcu_conv_2d_step_tap(const glowmcu_window_step *p,
 /* The weights of one output channel where a layer sees one pixel: a product each. */
 GLOWMCU_CODE
 static void glowmcu_one_pixel_step(const glowmcu_window_step *p, const glowmcu_moving_weights *w,
-    int32_t g, const int8_t *in, glowmcu_speed scale, int32_t first)
+    int32_t g, const int8_t *in, const glowmcu_speed *scale, int32_t first)
 {
     for (int32_t ic = 0; ic < p->in_channels; ++ic) {
         glowmcu_move_weight(w, first + ic, g * (in[ic] - p->in_zero_point), scale);
@@ -106,7 +106,7 @@ static void glowmcu_conv_2d_weights_step(const glowmcu_window_step *p,
             factor += p->factor_step;
         }
         if (is_pixel) {
-            glowmcu_one_pixel_step(p, w, gradient[oc], in, scales[0], oc * filter);
+            glowmcu_one_pixel_step(p, w, gradient[oc], in, &scales[0], oc * filter);
         }
         for (int32_t ky = 0; !is_pixel && ky < p->kernel_height; ++ky) {
             for (int32_t kx = 0; kx < p->kernel_width; ++kx) {

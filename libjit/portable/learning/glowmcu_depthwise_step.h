@@ -50,7 +50,7 @@ static void glowmcu_depthwise_weights_step(const glowmcu_window_step *p,
                 glowmcu_depthwise_step_sums(p, gradient + oc, in + oc / each, &seen, count, acc);
                 for (int32_t i = 0; i < count; ++i, ++oc, ++at) {
                     const glowmcu_speed scale = glowmcu_step_factor(speed, factor, common[0]);
-                    glowmcu_move_weight(w, at, acc[i], scale);
+                    glowmcu_move_weight(w, at, acc[i], &scale);
                     factor += p->factor_step;
                 }
             }

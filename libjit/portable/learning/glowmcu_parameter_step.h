@@ -105,15 +105,14 @@ static inline int32_t glowmcu_momentum_part(const float *momentum)
 /* The velocity from now on: the part of the old one, and a step of a sum. */
 GLOWMCU_CODE
 static inline int32_t glowmcu_velocity(int32_t before, int32_t part, int32_t sum,
-    glowmcu_speed factor)
+    const glowmcu_speed *factor)
 {
     const int32_t end = GLOWMCU_VELOCITY_LIMIT;
     const int32_t old = (before < -end) ? -end : ((before > end) ? end : before);
     const int32_t on = (old >> 15) * part + (((old & 0x7FFF) * part) >> 15);
-    int32_t value;
+    const glowmcu_speed finer = {factor->number, factor->exponent + 8};
+    const int32_t value = on + glowmcu_scaled_step(sum, finer, end);
 
-    factor.exponent += 8;
-    value = on + glowmcu_scaled_step(sum, factor, end);
     return (value < -end) ? -end : ((value > end) ? end : value);
 }
 

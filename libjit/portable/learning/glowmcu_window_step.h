@@ -41,7 +41,7 @@ typedef struct {
 /* Weight `at` moves against a sum. */
 GLOWMCU_CODE
 static inline void glowmcu_move_weight(const glowmcu_moving_weights *w, int32_t at, int32_t sum,
-    glowmcu_speed scale)
+    const glowmcu_speed *scale)
 {
     int32_t step;
 
@@ -49,7 +49,7 @@ static inline void glowmcu_move_weight(const glowmcu_moving_weights *w, int32_t 
         w->new_velocity[at] = glowmcu_velocity(w->velocity[at], w->part, sum, scale);
         step = glowmcu_rounded_shift(w->new_velocity[at], 8);
     } else {
-        step = glowmcu_scaled_step(sum, scale, GLOWMCU_WEIGHT_LIMIT);
+        step = glowmcu_scaled_step(sum, *scale, GLOWMCU_WEIGHT_LIMIT);
     }
     w->moved[at] = (int16_t)glowmcu_moved(w->kept[at], step, GLOWMCU_WEIGHT_LIMIT);
 }
