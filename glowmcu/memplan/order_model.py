@@ -63,8 +63,6 @@ class OrderModel:
             always = {at for at, rate in enumerate(program.rates) if rate.is_always_due}
             stages = [-1 if s in always else s for s in (r.node.stage for r in program.runs)]
             self.runs = _stage_by_stage(self.runs, stages)
-            learns = [bool(program.rates[run.node.stage].argument) for run in program.runs]
-            self.runs = _as_given(self.runs, learns)
         self.start_bytes = sum(root.size_bytes for root in roots.values() if root.before)
         unread = sum(r.size_bytes for r in roots.values() if r.before and not r.touched_by)
         #: Alive before the first run.
@@ -234,17 +232,6 @@ def _stage_by_stage(runs: list[_RunFacts], stages: list[int]) -> list[_RunFacts]
         replace(facts, needs=facts.needs | earlier[stage])
         for facts, stage in zip(runs, stages, strict=True)
     ]
-
-
-def _as_given(runs: list[_RunFacts], kept: list[bool]) -> list[_RunFacts]:
-    """Those to be `kept` in their order come in it. A gradient's frees what it can, and so many of
-    its runs may come at any time that a search would take long to find no better one.
-    """
-    found, before = list[_RunFacts](), 0
-    for facts, is_kept in zip(runs, kept, strict=True):
-        found.append(replace(facts, needs=facts.needs | before) if is_kept else facts)
-        before = facts.bit if is_kept else before
-    return found
 
 
 def old_readers(program: Program) -> dict[Buffer, int]:
