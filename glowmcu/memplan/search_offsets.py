@@ -18,6 +18,8 @@ CLIMB_WORK = 500_000
 CLIMB_PATIENCE = 1_500
 #: Partial placements that the exact search may look at.
 NODE_BUDGET = 20_000
+#: Blocks of which mending orders finds less than one more order to begin with.
+_MANY = 64
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,10 @@ def _greedy(task: Problem) -> tuple[Placement, str]:
             (0, -blocks[i].first, i) if i in sharing else (1, -blocks[i].size_bytes, i)
         ),
         "longest life first": lambda i: (-_steps(task, i), -blocks[i].size_bytes, i),
-        # A result lies below the operand that it overwrites: it has to be there first.
-        "largest of the last first": lambda i: (-blocks[i].size_bytes, -blocks[i].first, i),
     }
+    if len(blocks) >= _MANY:
+        # A result lies below the operand that it overwrites: it has to be there first.
+        keys["largest of the last first"] = lambda i: (-blocks[i].size_bytes, -blocks[i].first, i)
     found = [
         (first_fit(task, sorted(range(len(blocks)), key=key)), name) for name, key in keys.items()
     ]
