@@ -19,7 +19,7 @@ CLIMB_PATIENCE = 1_500
 #: Partial placements that the exact search may look at.
 NODE_BUDGET = 20_000
 #: Blocks of which mending orders finds less than one more order to begin with.
-_MANY = 64
+_MANY = 48
 
 
 @dataclass(frozen=True)
