@@ -21,8 +21,10 @@ wait states. Cycles are the mean of the first {samples} test samples, the class 
 in the smallest type that each takes: bytes, int16 (emlearn), float (micromlgen), double (m2cgen).
 *Flash* is the linked program, its constants and all that it calls; *RAM* is variables, arena and
 the deepest stack, without the caller's features where they are not in the arena. *Same* are samples
-with scikit-learn's class. m2cgen is left out of 100 trees: gcc takes more than five minutes for the
-4 MB of C that it makes of them.
+with scikit-learn's class. m2cgen is left out of 100 trees: of the 4.4 MB of C that it makes of
+them, one function, gcc makes assembly in minutes whose branches reach too far for Thumb
+("conditional branch out of range"), and Python has to be allowed to recurse as deep as the trees
+add up.
 
 {versions}.
 """

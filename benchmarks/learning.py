@@ -37,6 +37,8 @@ CASES = (
     ("apollo3", "kws", "last=3", "fixed", _BLOCK),
     ("apollo3", "kws", "last=5", "float32", _BLOCKS),
     ("apollo3", "kws", "last=5", "fixed", _BLOCKS),
+    ("apollo3", "kws", "last=3,channels=25%", "fixed", f"{_BLOCK}, a quarter of their channels"),
+    ("apollo3", "kws", "last=5,channels=25%", "fixed", f"{_BLOCKS}, a quarter of their channels"),
     ("apollo3", "vww", "last=1", "float32", _LAST),
     ("apollo3", "vww", "last=1", "fixed", _LAST),
     ("apollo3", "ic", "last=1", "float32", _LAST),
@@ -131,10 +133,11 @@ def page(rows: list[Row]) -> str:
     lines += [
         "",
         "Arrows are from the model that does not learn to the one that does. Convolutions that "
-        "learn in float32 have images of 32 KB in kws, which are kept until their",
-        "gradients are there; in fixed point these are of 8 KB, a gradient of 16 KB. What is left "
-        "of the cycles is mostly products: 1.3 of an inference's 2.7 million go forward, twice as "
-        "many back.",
+        "learn in float32 have images of 32 KB in kws; in fixed point these are of 8 KB,",
+        "a gradient of 16 KB. Of the inference the first of these images and the last two are kept "
+        "and those between computed again (`--optimize ram`: not even the first).",
+        "What is left of the cycles is mostly products: 1.3 of an inference's 2.7 million go "
+        "forward, twice as many back.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -31,7 +31,7 @@ from glowmcu.emit_c.placement_text import Placed
 from glowmcu.emit_c.write_bundle import check_output as check_folder
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import error, said_of
-from glowmcu.fit_as_asked import fit_as_asked
+from glowmcu.fit_as_asked import Fitted, fit_as_asked
 from glowmcu.frontend.labels import labels_of as labels_of  # noqa: PLC0414 - multirate, too
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
@@ -49,6 +49,7 @@ from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.known_costs import known_costs
 from glowmcu.kernels.selection.select import code_bytes
 from glowmcu.learning.facts import check_training, inference_cycles, training_entry
+from glowmcu.learning.least_arena import fit_learning
 from glowmcu.learning.training_graph import with_training
 from glowmcu.lowering import round_as_asked
 from glowmcu.lowering.application_side import as_application_sees
@@ -62,6 +63,7 @@ from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.external_inputs import external_inputs
 from glowmcu.memplan.planner import ARENA_ALIGN
 from glowmcu.planning_progress import PlanningWatch
+from glowmcu.string_categories import categories_of
 from glowmcu.training import TrainingEntry
 from glowmcu.version import __version__
 
@@ -276,9 +278,13 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     streamed_input = streamed_input_name(options.inputs, model.model_file)
     target = Target(core(options.core), options.goal)
     planning = PlanningWatch(options.planning_observer)
+
+    def fit_once(item: Prepared, asked: Options) -> Fitted:
+        return fit_as_asked(item, asked, streamed_input, planning)
+
     with said_of(model.lowered.name, model.model_file):
         model, fitted = fitted_with_regions(
-            model, options, lambda item: fit_as_asked(item, options, streamed_input, planning)
+            model, options, lambda item: fit_learning(item, options, fit_once)
         )
     wanted = model.lowered, target, options.budgets, options.kernels, streamed_input, model.external
     fit = fitted.fit
@@ -300,6 +306,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         instrument=options.instrument,
         placed=Placed(options.placement.board, places) if options.placement.board else None,
         extra_macs=fit.extra_macs, progress=fit.progress, labels=model.labels,
+        categories=categories_of(model.imported.metadata),
         costs=known_costs(options.core, options.goal, inference_cycles(fit), selections.values()),
         weights=options.interface.weights, pipeline=model.pipeline, sized=fitted.sized,
         quality=model.quality, training=_training(model, options, fit, planning),

@@ -15,10 +15,12 @@ from glowmcu.errors import error
 _LAST = re.compile(r"last=([1-9][0-9]{0,3})")
 _PROTOTYPES = re.compile(r"prototypes=([1-9][0-9]{0,3})")
 _NEIGHBOURS = re.compile(r"neighbours=([1-9][0-9]{0,3})x([1-9][0-9]{0,3})")
+_CHANNELS = re.compile(r"channels=([1-9][0-9]?|100)%")
 _NORMAL = "normal"
 #: What is meant as one of both; a layer may be called `last_dense`.
 _AMOUNT = re.compile(
-    r"(last|prototypes|neighbours)\s*(=.*)?|(prototype|neighbou?rs?|normal|bias)\s*=.*", re.DOTALL
+    r"(last|prototypes|neighbours)\s*(=.*)?|(prototype|neighbou?rs?|normal|bias|channels?)\s*=.*",
+    re.DOTALL,
 )
 
 
@@ -42,10 +44,12 @@ class Numbers(Enum):
 @dataclass(frozen=True)
 class Training:
     """`last`: the number of layers with weights, from the last one on, that learn; 0: all, or those
-    in `layers`. With `biases_only` their weights stay. Without `momentum` there is no memory of
-    gradients before. With `prototypes` no layer learns: means of this many classes take the last
-    one's place; with `neighbours` (classes, features), the last features of each class; with
-    `normality`, mean and variance.
+    in `layers`. With `biases_only` their weights stay. Of `channels` percent of each but the last
+    one, the first channels learn alone, in fixed point. Without `momentum` there is no memory of
+    gradients before. With `prototypes` means of this many classes take the last layer's place, and
+    no other layer learns, or with `last` or `layers` those do, of the ones in front; with
+    `neighbours` (classes, features), the last features of each class; with `normality`, mean and
+    variance.
     """
 
     last: int = 0
@@ -58,23 +62,32 @@ class Training:
     neighbours: tuple[int, int] | None = None
     normality: bool = False
     numbers: Numbers = Numbers.FLOAT32
+    channels: int = 100
 
     @property
     def what(self) -> str:
         """As `--train` takes it."""
-        if self.prototypes:
+        if self.prototypes and not self.is_contrastive:
             return f"prototypes={self.prototypes}"
         if self.neighbours is not None:
             return "neighbours={}x{}".format(*self.neighbours)
         if self.normality:
             return _NORMAL
-        named = [f"last={self.last}"] if self.last else list(self.layers)
-        return ",".join([*named, *(["bias"] if self.biases_only else [])])
+        named = [f"prototypes={self.prototypes}"] if self.prototypes else []
+        named += [f"last={self.last}"] if self.last else list(self.layers)
+        share = [f"channels={self.channels}%"] if self.channels < 100 else []
+        return ",".join([*named, *(["bias"] if self.biases_only else []), *share])
+
+    @property
+    def is_contrastive(self) -> bool:
+        """Whether layers in front of prototypes learn from them."""
+        return self.prototypes > 0 and (self.last > 0 or bool(self.layers))
 
     @property
     def has_gradient(self) -> bool:
         """Whether layers learn."""
-        return not (self.prototypes or self.neighbours or self.normality)
+        without = self.prototypes or self.neighbours or self.normality
+        return self.is_contrastive or not without
 
     @property
     def text(self) -> dict[str, str]:
@@ -173,8 +186,55 @@ def training_of(
             f"and {kept:g}",
             hint="0.01 and 0.9 are a beginning",
         )
-    chosen = _numbers(numbers, usual, has_momentum=kept > 0)
-    return Training(*_layers(train), _loss(loss), rate, kept, numbers=chosen)
+    classes, train = _with_prototypes(train)
+    last, layers, biases_only, channels = _layers(train)
+    if classes:
+        _expect_contrast(train, last, layers, loss, numbers, channels)
+        usual = Numbers.FLOAT32
+    chosen = _numbers(numbers, Numbers.FIXED if channels < 100 else usual)
+    if channels < 100 and chosen is not Numbers.FIXED:
+        raise error(
+            "GM735",
+            f"a share of the channels learns in fixed point, not in {chosen.value}",
+            hint=f"--train-numbers fixed, or leave out channels={channels}%",
+        )
+    return Training(
+        last, layers, biases_only, _loss(loss), rate, kept, classes, numbers=chosen,
+        channels=channels,
+    )  # fmt: skip
+
+
+def _with_prototypes(train: str) -> tuple[int, str]:
+    """Classes whose means layers in front are to learn from, and the rest of the text."""
+    words = [word.strip() for word in train.split(",")]
+    counts = [int(found[1]) for word in words if (found := _PROTOTYPES.fullmatch(word))]
+    if len(counts) != 1:
+        return 0, train
+    return counts[0], ",".join(word for word in words if not _PROTOTYPES.fullmatch(word))
+
+
+def _expect_contrast(
+    train: str, last: int, layers: tuple[str, ...], loss: str | None, numbers: str | None,
+    channels: int,
+) -> None:  # fmt: skip
+    """Raise GM734, GM735 for what does not go with prototypes."""
+    if not (last or layers):
+        raise error(
+            "GM734",
+            f"prototypes with {train!r} do not say which layers in front of them learn",
+            hint="--train prototypes=5,last=2, or prototypes=5 alone",
+        )
+    if (
+        loss not in (None, Loss.CROSS_ENTROPY.value)
+        or numbers == Numbers.FIXED.value
+        or (channels < 100)
+    ):
+        raise error(
+            "GM735",
+            "layers in front of prototypes learn by the cross entropy of distances, all channels, "
+            "in float32",
+            hint="leave out --loss, --train-numbers and channels",
+        )
 
 
 def _without_gradient(train: str) -> Training | None:
@@ -196,8 +256,13 @@ def training_of_bundle(said: Mapping[str, str]) -> Training | None:
     )  # fmt: skip
 
 
-def _layers(train: str) -> tuple[int, tuple[str, ...], bool]:
+def _layers(train: str) -> tuple[int, tuple[str, ...], bool, int]:
+    """`last`, names, whether biases alone, percent of channels."""
     words = [word.strip() for word in train.split(",")]
+    shares = [int(found[1]) for word in words if (found := _CHANNELS.fullmatch(word))]
+    words = [word for word in words if not _CHANNELS.fullmatch(word)] or [""]
+    if len(shares) > 1:
+        raise error("GM734", f"{train!r} says twice how many channels learn")
     counts = [int(found[1]) for word in words if (found := _LAST.fullmatch(word))]
     layers = tuple(w for w in words if w != "bias" and not _LAST.fullmatch(w))
     for word in layers:
@@ -206,8 +271,9 @@ def _layers(train: str) -> tuple[int, tuple[str, ...], bool]:
                 "GM734",
                 f"--train does not take {word!r}",
                 hint="last=N for the last N layers with weights, names of layers, bias for biases "
-                "alone; prototypes=CLASSES, neighbours=CLASSESxKEPT or normal: --train last=1, "
-                "--train dense_1,dense_2, --train last=3,bias, --train neighbours=4x5",
+                "alone, channels=P% for a share of their channels; prototypes=CLASSES, "
+                "neighbours=CLASSESxKEPT or normal: --train last=1, --train dense_1,dense_2, "
+                "--train last=3,bias, --train neighbours=4x5",
             )
     if len(counts) > 1 or (counts and layers):
         raise error(
@@ -215,7 +281,8 @@ def _layers(train: str) -> tuple[int, tuple[str, ...], bool]:
             f"{train!r} says twice which layers learn",
             hint="give last=N or names of layers",
         )
-    return (counts[0] if counts else 0), layers, "bias" in words
+    share = shares[0] if shares else 100
+    return (counts[0] if counts else 0), layers, "bias" in words, share
 
 
 def _loss(word: str | None) -> Loss:
@@ -226,21 +293,14 @@ def _loss(word: str | None) -> Loss:
         raise error("GM735", f"the loss is {names}, not {word!r}") from cause
 
 
-def _numbers(word: str | None, usual: Numbers, has_momentum: bool) -> Numbers:
+def _numbers(word: str | None, usual: Numbers) -> Numbers:
     if word is None:
-        return Numbers.FLOAT32 if has_momentum else usual
+        return usual
     try:
-        found = Numbers(word)
+        return Numbers(word)
     except ValueError as cause:
         names = " or ".join(item.value for item in (Numbers.FIXED, Numbers.FLOAT32))
         raise error("GM735", f"learning is in {names}, not {word!r}") from cause
-    if found is not Numbers.FLOAT32 and has_momentum:
-        raise error(
-            "GM735",
-            "momentum is a copy of all parameters in float32, which fixed point does without",
-            hint="leave out momentum, or learn in real numbers: --train-numbers float32",
-        )
-    return found
 
 
 def _number(name: str, value: float | None, default: float) -> float:

@@ -24,6 +24,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "biases of all layers": {"train": "bias", "learning_rate": 0.003},
     "all layers": {"train": "last=4", "learning_rate": 0.003},
     "prototypes": {"train": "prototypes=7"},
+    "prototypes, layers in front": {"train": "prototypes=7,last=3", "learning_rate": 0.003},
     "neighbours": {"train": "neighbours=7x24"},
     "last layer, fixed point": {
         "train": "last=1",

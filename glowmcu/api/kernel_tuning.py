@@ -24,8 +24,14 @@ from glowmcu.number_text import count
 from glowmcu.option_words import Optimize, RoundingWord
 from glowmcu.tuning.kernel_cache import KernelCache, default_cache
 from glowmcu.tuning.kernel_file import KernelFile, kernel_file_text
-from glowmcu.tuning.kernel_tuner import KernelProgress, KernelTuning, KernelTuningObserver
+from glowmcu.tuning.kernel_tuner import (
+    Cycles,
+    KernelProgress,
+    KernelTuning,
+    KernelTuningObserver,
+)
 from glowmcu.tuning.kernel_tuner import tune_kernels as tune
+from glowmcu.tuning.workers import read_workers
 from glowmcu.version import __version__
 
 __all__ = ["KernelProgress", "KernelTuningResult", "MeasuredLayer", "tune_kernels"]
@@ -108,6 +114,7 @@ def tune_kernels(
     states: Mapping[str, str] | None = None,
     custom: Mapping[str, CustomGiven] | None = None,
     cache: str | Path | None = None,
+    jobs: int | str = 1,
     observer: KernelTuningObserver | None = None,
     example_inputs: ExampleInputs | None = None,
 ) -> KernelTuningResult:
@@ -115,10 +122,12 @@ def tune_kernels(
     waits for its memories if the board's file describes them, and keep the set that is best for
     the goal `optimize`, in the file `output` for `compile(kernels=...)`.
 
-    Measurements are kept in `cache`, a folder (default: the user's cache folder). A float model
-    is quantized by `profile`. `observer` is called with a `KernelProgress` for each measurement.
-    Options are those of `compile`; those that decide the layers must be the same there. Raises
-    GM348 if the cache cannot be written, and as `compile` does.
+    Measurements are kept in `cache`, a folder (default: the user's cache folder). `jobs` are
+    processes, or the scheduler of a Dask cluster (`"dask://192.168.1.5:8786"`) whose workers have
+    the same cross compiler. A float model is quantized by `profile`. `observer` is called with a
+    `KernelProgress` for each measurement. Options are those of `compile`; those that decide the
+    layers must be the same there. Raises GM344 and GM353 for jobs, GM348 if the cache cannot be
+    written, and as `compile` does.
 
     >>> found = glowmcu.tune_kernels(
     ...     "digits_int8.tflite", board="nrf52", output="kernels.json", cache="cache"
@@ -140,22 +149,25 @@ def tune_kernels(
         budgets=budgets_of(flash_budget, arena_budget),
         simplify=simplify,
     )
-    folder = default_cache() if cache is None else Path(cache)
-    tuned = tune(given.data, given.name, options, KernelCache(folder), observer, found)
+    folder = KernelCache(default_cache() if cache is None else Path(cache))
+    workers = read_workers(jobs)
+    tuned = tune(given.data, given.name, options, folder, observer, found, workers)
     file = None if output is None else Path(output)
     result = _result(tuned, found.core, file)
     if file is not None:
-        stored = KernelFile(
-            hashlib.sha256(given.data).hexdigest(), found.core, optimize, __version__,
-            {layer.name: layer.chosen for layer in result.layers}, tuned.cycles,
-        )  # fmt: skip
-        _write(file, kernel_file_text(stored))
+        _write(file, given.data, result, tuned.cycles, optimize)
     return result
 
 
-def _write(file: Path, text: str) -> None:
+def _write(
+    file: Path, data: bytes, result: KernelTuningResult, cycles: Cycles, optimize: str
+) -> None:
+    stored = KernelFile(
+        hashlib.sha256(data).hexdigest(), result.core, optimize, __version__,
+        {layer.name: layer.chosen for layer in result.layers}, cycles,
+    )  # fmt: skip
     try:
-        write_text_file(file, text)
+        write_text_file(file, kernel_file_text(stored))
     except OSError as cause:
         raise error("GM718", f"cannot write the kernels: {cause.strerror}", str(file)) from cause
 

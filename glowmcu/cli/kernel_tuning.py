@@ -29,10 +29,11 @@ _F = TypeVar("_F", bound=Callable[..., object])
 #: Parameters of `tune` that both searches take; the rest belongs to the search on samples.
 _COMMON = (
     "model", "output", "profile", "board", "optimize", "flash_budget", "arena_budget", "simplify",
+    "jobs",
 )  # fmt: skip
 _OF_SAMPLES = (
-    "samples", "preprocess", "labels", "io", "cycle_budget", "trials", "time_limit", "jobs",
-    "measure", "report",
+    "samples", "preprocess", "labels", "io", "cycle_budget", "trials", "time_limit", "measure",
+    "report",
 )  # fmt: skip
 
 

@@ -41,8 +41,10 @@ def training_options(function: _F) -> _F:
         return function(training=training, **others)
 
     options = (
-        click.option("--train", metavar="last=N|LAYERS[,bias]|prototypes=K|neighbours=KxM|normal",
-                     help="Add NAME_train: these layers learn; with bias their biases alone; with "
+        click.option("--train", metavar="last=N|LAYERS[,bias][,channels=P%]|prototypes=K[,last=N]|"
+                                        "neighbours=KxM|normal",
+                     help="Add NAME_train: these layers learn; with bias their biases alone, "
+                          "with channels that share of their channels alone; with "
                           "prototypes the means of K classes, with neighbours the last M samples "
                           "of each, nearest wins; with normal how far from that something is."),
         click.option("--loss", type=click.Choice(get_args(LossWord)),

@@ -44,6 +44,7 @@ class BundleFacts:
     extra_macs: int = 0
     progress: RunProgress | None = None
     labels: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     costs: KnownCosts | None = None
     weights: Weights = Weights.LINKED
     pipeline: PipelineEntry | None = None

@@ -12,6 +12,7 @@ from glowmcu.emit_c.build_views import Chosen, Layers, buffer_views, layers
 from glowmcu.emit_c.bundle_blob import bundle_blob
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.c_text import c_literal, c_number, check_bundle_name, comment_text
+from glowmcu.emit_c.category_views import category_views
 from glowmcu.emit_c.contract import (
     BUNDLE_MARK,
     COMPILER_MARK,
@@ -175,9 +176,8 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         model_sha256=facts.model_sha256,
         options=_option_lines(facts.options),
         board=comment_text(facts.board),
-        arena_bytes=facts.arena_bytes,
+        arena_bytes=facts.arena_bytes, arena_align=facts.arena_align,
         arena_lower_bound_bytes=facts.arena_lower_bound_bytes,
-        arena_align=facts.arena_align,
         weights_bytes=sum(body.weights_bytes),
         macs=sum(run.node.macs for run in program.runs),
         extra_macs=facts.extra_macs,
@@ -211,6 +211,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         learning=learning_view(program, body, inputs, outputs, facts.training),
         size=size_view(facts.sized, facts.name.upper()),
         labels=tuple(map(c_literal, facts.labels)),
+        categories=category_views(facts.categories, f"{facts.name}_category_"),
         cores=1 if program.meetings is None else 2,
         delegates=with_estimate(body.delegates, facts.delegation),
         placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),

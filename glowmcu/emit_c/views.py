@@ -16,6 +16,7 @@ from glowmcu.emit_c.placement_text import PlacementView, SectionView
 from glowmcu.ir.operation import Array
 
 if TYPE_CHECKING:
+    from glowmcu.emit_c.category_views import CategoryView
     from glowmcu.emit_c.costs_view import CostsView
     from glowmcu.emit_c.delegate_text import DelegatesView
     from glowmcu.emit_c.golden_text import VectorView
@@ -257,6 +258,7 @@ class BundleView:
     push: PushView | None = None
     run_steps: RunStepsView | None = None
     labels: tuple[str, ...] = ()
+    categories: tuple[CategoryView, ...] = ()
     model_checks: tuple[HeaderCheck, ...] = ()
     costs: CostsView | None = None
     blob: BlobView | None = None

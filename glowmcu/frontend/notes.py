@@ -31,8 +31,12 @@ def notes_on_file(
     if is_onnx(data, file_name):
         onnx = read_onnx_container(data, file_name)
         sizes = {record.name: record.sizes for record in onnx.inputs}
-        notes = (*_batch_note(sizes, options, file_name), *_class_notes(onnx))
-        notes += _activations_note(onnx, quantizing)
+        notes = (
+            *_batch_note(sizes, options, file_name),
+            *_category_notes(onnx),
+            *_class_notes(onnx),
+            *_activations_note(onnx, quantizing),
+        )
     else:
         model = read_container(data, file_name)
         notes = _batch_note(input_sizes(model), options, file_name)
@@ -54,6 +58,16 @@ def _batch_note(
     return (
         f"the {what} leaves the batch open: it is 1 ({listed}); --input-shape {name}={text} says "
         "so, or another size",
+    )
+
+
+def _category_notes(model: OnnxRecord) -> tuple[str, ...]:
+    """What inputs are that are strings in the file."""
+    return tuple(
+        f"input {item.name!r} is text in the file; here it is the number of a category, whose "
+        "names are in the bundle's header"
+        for item in model.inputs
+        if item.type_name == "STRING"
     )
 
 

@@ -43,6 +43,8 @@ class Head:
     features: Value
     label: Value
     names: Names
+    #: As the graph has them.
+    graph_features: Value
 
     @property
     def length(self) -> int:
@@ -93,7 +95,7 @@ def head_of(graph: Graph, what: str, file_name: str) -> Head:
     if features.type.quantization is not None:
         x = infer.add(Dequantize(), features)
     x = infer.reshape(x, (1, features.type.element_count))
-    return Head(graph, infer, learn, x, Value(FLAG, names.new("label")), names)
+    return Head(graph, infer, learn, x, Value(FLAG, names.new("label")), names, features)
 
 
 def state_of(name: str, data: Array) -> State:

@@ -8,7 +8,7 @@ kept parameters are integers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from glowmcu.errors import ExitCode, error
 from glowmcu.gradient.fixed.builder import FixedBuilder, FixedGradient, is_stored
 from glowmcu.gradient.fixed.layers import (
     LAYERS,
+    Pace,
     bias_step,
     by_input,
     by_sums,
@@ -27,10 +28,11 @@ from glowmcu.gradient.fixed.rules import fixed_rule_of
 from glowmcu.gradient.rules import NoGradient
 from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import constant
-from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.learning.fixed_loss import FixedLoss, fixed_loss
 from glowmcu.learning.layers import TrainedLayer
 from glowmcu.learning.stage import (
+    MEMORY,
     ONE,
     STAGE,
     Names,
@@ -41,6 +43,7 @@ from glowmcu.learning.stage import (
     told,
 )
 from glowmcu.ops.assign import Assign
+from glowmcu.ops.convolution import DepthwiseConv2D
 from glowmcu.ops.parameter_step import BIAS_LIMIT, WEIGHT_SHIFT, StoredParameter
 from glowmcu.training import Loss, Training
 
@@ -51,7 +54,8 @@ _BIAS_SHIFT, _LEAST_ROOM = 10, 2**20
 class _Parameter:
     """A constant that learns: its state, what it is from now on, and what layers read of it."""
 
-    def __init__(self, graph: Graph, value: Value, name: str) -> None:
+    def __init__(self, graph: Graph, value: Value, name: str, axis: int, percent: int) -> None:
+        """`percent` of the channels along `axis` learn, the first ones."""
         data = graph.constant_data(value)
         assert data is not None
         self.value, self.is_bias = value, value.type.rank == 1
@@ -60,44 +64,77 @@ class _Parameter:
             most = max(4 * int(np.abs(data.astype(np.int64)).max(initial=0)), _LEAST_ROOM)
             self.shift = max(1, min(_BIAS_SHIFT, (BIAS_LIMIT // most).bit_length() - 1))
         shape = data.shape if value.type.rank != 2 else (data.shape[0], 1, 1, data.shape[1])
-        kept = np.left_shift(data.astype(np.int64), self.shift).reshape(shape)
+        self.axis, learning = axis, max(1, -(-shape[axis] * percent // 100))
+        data = data.reshape(shape)
+        #: Channels that do not learn.
+        self._others = np.split(data, [learning], axis)[1]
+        kept = np.left_shift(np.split(data.astype(np.int64), [learning], axis)[0], self.shift)
         element = ElementType.I32 if self.is_bias else ElementType.I16
         self.fits = bool(np.abs(kept).max(initial=0) <= BIAS_LIMIT)
-        state = Value(TensorType(shape, element), name)
+        state = Value(TensorType(kept.shape, element), name)
         self.state = State(state, kept.astype(element.numpy), True)
         #: Of the state's shape, and of the constant's.
         self.stored = Value(replace(value.type, shape=shape), f"{name}/stored")
         self.kept, self.read = state, self.stored
+        memory = Value(TensorType(kept.shape, ElementType.I32), f"{name}{MEMORY}")
+        #: The velocity, where there is momentum, and what it becomes.
+        self.memory = State(memory, np.zeros(kept.shape, np.int32), True)
+        self.velocity = memory
+
+    def pace(self, rate: Value, momentum: Value | None) -> Pace:
+        """How fast it moves."""
+        return Pace(rate, momentum, None if momentum is None else self.velocity)
+
+    def move(self, results: Sequence[Value]) -> None:
+        """It becomes the first of these, and its velocity the second, if there is one."""
+        self.kept, *memories = results
+        self.velocity = memories[0] if memories else self.velocity
 
     def readable(self) -> list[Node]:
         """Nodes that make what layers read."""
         build = FixedBuilder(self.state.value.name)
         op = StoredParameter(self.shift)
-        build.nodes.append(
-            Node(op, (self.state.value,), (self.stored,), self.stored.name, "learning")
-        )
+        inputs: tuple[Value, ...] = (self.state.value,)
+        if self._others.size:
+            op, type_ = StoredParameter(self.shift, self.axis), self.stored.type
+            others = Value(_of_shape(type_, self._others.shape), f"{self.stored.name}/others")
+            made = constant(np.ascontiguousarray(self._others))
+            build.nodes.append(Node(made, (), (others,), others.name, "learning"))
+            inputs = (*inputs, others)
+        build.nodes.append(Node(op, inputs, (self.stored,), self.stored.name, "learning"))
         self.read = build.typed_reshape(self.stored, self.value.type.shape)
         return build.nodes
+
+
+def _of_shape(type_: TensorType, shape: Shape) -> TensorType:
+    """The last channels of a type, plain: how they are meant the whole says."""
+    return TensorType(shape, type_.element)
 
 
 def with_fixed_point(
     graph: Graph, layers: tuple[TrainedLayer, ...], training: Training, file_name: str
 ) -> Graph:
     """`graph`, whose `layers` learn. Raises GM361, GM362."""
-    parameters = _parameters(graph, layers, file_name)
+    parameters = _parameters(graph, layers, training.channels, file_name)
     names = Names(value.name for value in (*graph.inputs, *graph.outputs))
     build = FixedBuilder("learning", STAGE)
     rate = setting("learning_rate", training.learning_rate)
+    momentum = setting("momentum", training.momentum) if training.momentum else None
     begun = fixed_loss(build, graph, training, names, file_name)
     nodes = _forward(graph, parameters)
-    descent = _Descent(graph, build, parameters, rate.value)
+    keeps = None if momentum is None else momentum.value
+    descent = _Descent(graph, build, parameters, rate.value, keeps)
     expect_no_state(graph, descent.inner, file_name)
     descent.run(begun, file_name)
     loss = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)
     shown = called(begun.loss, names.new("loss"), build)
     found = {item.state: item.kept for item in parameters.values()}
-    kept_rate = build.add(Assign(), rate.value)
-    assigned = {**found, rate: kept_rate, loss: shown}
+    settings = [item for item in (rate, momentum) if item is not None]
+    memories = [item for item in parameters.values() if momentum is not None]
+    assigned = {
+        **found, **{item.memory: item.velocity for item in memories},
+        **{item: build.add(Assign(), item.value) for item in settings}, loss: shown,
+    }  # fmt: skip
     end = graph.results[0].type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
     entry = told(training.loss.value, begun.arguments, shown, found, assigned, "fixed")
     return learning_graph(
@@ -117,8 +154,9 @@ def _refusal(why: str, where: str) -> Exception:
 
 
 def _parameters(
-    graph: Graph, layers: tuple[TrainedLayer, ...], file_name: str
+    graph: Graph, layers: tuple[TrainedLayer, ...], channels: int, file_name: str
 ) -> dict[Value, _Parameter]:
+    """Of the last layer, which tells classes apart, all channels learn."""
     found: dict[Value, _Parameter] = {}
     for layer in layers:
         node, where = layer.node, f"{file_name}, {layer.node.name!r}"
@@ -132,7 +170,9 @@ def _parameters(
             raise _refusal(str(cause), where) from cause
         for value, word in layer.parameters:
             if value not in found:
-                found[value] = _Parameter(graph, value, f"{node.name}/{word}")
+                percent = 100 if layer is layers[-1] else channels
+                axis = 3 if word == "weights" and isinstance(node.op, DepthwiseConv2D) else 0
+                found[value] = _Parameter(graph, value, f"{node.name}/{word}", axis, percent)
             if not found[value].fits:
                 raise _refusal("biases of more than 29 bits", where)
     return found
@@ -159,9 +199,10 @@ class _Descent:
     """Back through the nodes of the model; each parameter moves as soon as that is known."""
 
     def __init__(
-        self, graph: Graph, build: FixedBuilder, parameters: Mapping[Value, _Parameter], rate: Value
-    ) -> None:
-        self._graph, self._build, self._rate = graph, build, rate
+        self, graph: Graph, build: FixedBuilder, parameters: Mapping[Value, _Parameter],
+        rate: Value, momentum: Value | None,
+    ) -> None:  # fmt: skip
+        self._graph, self._build, self._rate, self._momentum = graph, build, rate, momentum
         self._parameters = parameters
         self._found: dict[Value, FixedGradient] = {}
         #: Values that a parameter has influence on.
@@ -205,10 +246,12 @@ class _Descent:
         sums = by_sums(build, node, given)
         if bias in self._parameters:
             item = self._parameters[bias]
-            item.kept = bias_step(build, node, sums, item.kept, self._rate, item.shift)
+            pace = item.pace(self._rate, self._momentum)
+            item.move(bias_step(build, node, sums, item.kept, pace, item.shift))
         if weights in self._parameters:
             item = self._parameters[weights]
-            item.kept = weights_step(build, node, sums, item.kept, self._rate)
+            pace = item.pace(self._rate, self._momentum)
+            item.move(weights_step(build, node, sums, item.kept, pace))
         # Last: what it makes may lie where the gradient by the sums was.
         if x in self.inner:
             self._add(x, by_input(build, node, sums, self._weights(node)))

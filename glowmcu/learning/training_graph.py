@@ -11,32 +11,28 @@ import numpy as np
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
 from glowmcu.gradient.builder import Builder
-from glowmcu.gradient.differentiate import MissingGradient, gradients
 from glowmcu.ir.graph import Graph, State, Value
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.learning.contrast import with_contrast
+from glowmcu.learning.descent import Descent, real_parameters
 from glowmcu.learning.fixed_point import with_fixed_point
 from glowmcu.learning.layers import TrainedLayer, trained_layers
 from glowmcu.learning.losses import LossGradient, cross_entropy, squared_error
 from glowmcu.learning.neighbours import with_neighbours
 from glowmcu.learning.normality import with_normality
 from glowmcu.learning.prototypes import with_prototypes
-from glowmcu.learning.real_part import RealPart, part_behind, real_constant, with_real_part
+from glowmcu.learning.real_part import RealPart, part_behind, with_real_part
 from glowmcu.learning.stage import (
     FLAG,
-    MEMORY,
     ONE,
     STAGE,
     Names,
     called,
     expect_no_state,
     learning_graph,
-    setting,
     told,
 )
 from glowmcu.lowering import fold_constants
-from glowmcu.ops.activation import Neg
-from glowmcu.ops.assign import Assign
-from glowmcu.ops.multiply_add import MultiplyAdd
 from glowmcu.training import Loss, Numbers, Training
 
 
@@ -46,6 +42,8 @@ def with_training(graph: Graph, training: Training | None, file_name: str) -> Gr
         return graph
     graph = fold_constants.run(graph)
     _expect_one_result(graph, file_name)
+    if training.is_contrastive:
+        return with_contrast(graph, training, file_name)
     if training.prototypes:
         return with_prototypes(graph, training.prototypes, file_name)
     if training.neighbours is not None:
@@ -66,7 +64,7 @@ def _with_real_numbers(
     graph: Graph, layers: tuple[TrainedLayer, ...], training: Training, file_name: str
 ) -> Graph:
     (result,) = graph.results
-    states = _parameters(graph, layers)
+    states = real_parameters(graph, layers)
     problems: list[Problem] = []
     part = part_behind(graph, {layer.node: None for layer in layers})
     real = with_real_part(graph, part, {old: s.value for old, s in states.items()}, problems)
@@ -83,18 +81,8 @@ def _with_real_numbers(
     arguments, learnt = _loss(build, training, real, real.real[result], names, file_name)
     loss = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)
     shown = called(learnt.loss, names.new("loss"), build)
-    descent = _Descent(build, training, list(states.values()))
-    try:
-        gradients(build, real.inner, {learnt.of: learnt.upstream}, descent.states, descent.step)
-    except MissingGradient as cause:
-        raise error(
-            "GM361",
-            f"what learns lies in front of an operator that gradients do not go through: {cause}",
-            f"{file_name}, {cause.node.name!r}",
-            "let only layers behind it learn, as --train last=1",
-            ExitCode.UNSUPPORTED,
-        ) from cause
-    descent.expect_all(file_name)
+    descent = Descent(build, training, list(states.values()))
+    descent.run(real.inner, learnt.of, learnt.upstream, file_name)
     assigned = {**descent.assigned(), loss: shown}
     end = real.real[result].type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
     entry = told(training.loss.value, arguments, shown, states.values(), assigned)
@@ -130,19 +118,6 @@ def _expect_one_result(graph: Graph, file_name: str) -> None:
         )
 
 
-def _parameters(graph: Graph, layers: tuple[TrainedLayer, ...]) -> dict[Value, State]:
-    """A state for each constant that learns; constants that layers share learn together."""
-    found: dict[Value, State] = {}
-    for layer in layers:
-        for value, word in layer.parameters:
-            if value not in found:
-                data = real_constant(graph, value)
-                name = f"{layer.node.name}/{word}"
-                state = Value(TensorType(data.shape, ElementType.F32), name)
-                found[value] = State(state, data, True)
-    return found
-
-
 def _loss(
     build: Builder, training: Training, real: RealPart, result: Value, names: Names, file: str
 ) -> tuple[tuple[Value, ...], LossGradient]:
@@ -152,46 +127,3 @@ def _loss(
         return (label,), cross_entropy(build, real.inner, result, label, file)
     target = Value(TensorType(result.type.shape, ElementType.F32), names.new("target"))
     return (target, Value(FLAG, names.new("learn"))), squared_error(build, result, target)
-
-
-class _Descent:
-    """What every state becomes: momentum m g' + g, parameter w - rate g'."""
-
-    def __init__(self, build: Builder, training: Training, parameters: list[State]) -> None:
-        self._build = build
-        self._rate = setting("learning_rate", training.learning_rate)
-        self._momentum = setting("momentum", training.momentum) if training.momentum else None
-        self.states = {state.value: state for state in parameters}
-        self._steps: dict[State, Value] = {}
-        self._memories: dict[State, Value] = {}
-        self._back = build.add(Neg(), self._rate.value)
-
-    def step(self, parameter: Value, gradient: Value) -> None:
-        """Move the parameter against its gradient."""
-        build, state, step = self._build, self.states[parameter], gradient
-        if self._momentum is not None:
-            name = f"{parameter.name}{MEMORY}"
-            memory = State(Value(parameter.type, name), np.zeros_like(state.initial), True)
-            step = build.add(MultiplyAdd(0), memory.value, self._momentum.value, step)
-            self._memories[memory] = step
-        self._steps[state] = build.add(MultiplyAdd(2), step, self._back, parameter)
-
-    def expect_all(self, file_name: str) -> None:
-        """Raise GM361 for parameters that no gradient came to."""
-        missing = [value.name for value, s in self.states.items() if s not in self._steps]
-        if missing:
-            raise error(
-                "GM361",
-                f"no gradient comes to {', '.join(missing)}: comparisons, indices and rounding "
-                "have none, and all ways from there to the loss go through such",
-                file_name,
-                "let other layers learn, by their names or as --train last=1",
-                ExitCode.UNSUPPORTED,
-            )
-
-    def assigned(self) -> dict[State, Value]:
-        """All states in order: parameters, their momenta, settings."""
-        settings = [item for item in (self._rate, self._momentum) if item is not None]
-        kept = {item: self._build.add(Assign(), item.value) for item in settings}
-        ordered = {state: self._steps[state] for state in self.states.values()}
-        return {**ordered, **self._memories, **kept}

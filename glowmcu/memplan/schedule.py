@@ -21,6 +21,9 @@ from glowmcu.memplan.order_model import OrderModel, indices
 #: Sets of runs that the exact search may expand: MLPerf-size graphs need a few hundred.
 STATE_BUDGET = 20_000
 BEAM_WIDTH = 16
+#: Both where the model learns: so many of its runs may come at any time that a search would take
+#: long to find what a narrow one does, too.
+_LEARNING_BUDGET, _LEARNING_BEAM = 500, 4
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,9 @@ def schedule(
     memory: OrderMemory | None = None,
 ) -> Schedule:
     """The program in the best order found."""
+    if any(rate.argument for rate in program.rates):
+        state_budget = min(state_budget, _LEARNING_BUDGET)
+        beam_width = min(beam_width, _LEARNING_BEAM)
     model = OrderModel(program)
     given = list(range(model.count))
     given_peak = model.peak(given)

@@ -18,6 +18,8 @@ CLIMB_WORK = 500_000
 CLIMB_PATIENCE = 1_500
 #: Partial placements that the exact search may look at.
 NODE_BUDGET = 20_000
+#: Blocks of which mending orders finds less than one more order to begin with.
+_MANY = 48
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,9 @@ def _greedy(task: Problem) -> tuple[Placement, str]:
         ),
         "longest life first": lambda i: (-_steps(task, i), -blocks[i].size_bytes, i),
     }
+    if len(blocks) >= _MANY:
+        # A result lies below the operand that it overwrites: it has to be there first.
+        keys["largest of the last first"] = lambda i: (-blocks[i].size_bytes, -blocks[i].first, i)
     found = [
         (first_fit(task, sorted(range(len(blocks)), key=key)), name) for name, key in keys.items()
     ]

@@ -39,6 +39,10 @@ class Workers:
     address: str = ""
 
 
+#: The process that asks, alone.
+HERE = Workers()
+
+
 def read_workers(text: str | int) -> Workers:
     """`4`, `dask://host:8786` or `dask+tls://host:8786`. Raises GM344 for anything else."""
     found = _ADDRESS.fullmatch(str(text))
@@ -201,4 +205,4 @@ def _compute_there(
         return compute(_ready[name], item)
 
 
-__all__ = ["Compute", "Task", "Workers", "read_workers", "working"]
+__all__ = ["HERE", "Compute", "Task", "Workers", "read_workers", "working"]

@@ -79,6 +79,24 @@ class Network:
         self.at = y
         return self
 
+    def greatest(
+        self, kernel: tuple[int, int], stride: int, padding: str = "SAME", activation: str = "NONE"
+    ) -> Network:
+        """MAX_POOL_2D."""
+        _, height, width, channels = self.shape
+        sizes = [
+            -(-size // stride) if padding == "SAME" else (size - taps) // stride + 1
+            for size, taps in zip((height, width), kernel, strict=True)
+        ]
+        y = self._result((1, *sizes, channels), self.scale, self.point)
+        options: dict[str, int | str] = {
+            "padding": padding, "stride_h": stride, "stride_w": stride, "filter_height": kernel[0],
+            "filter_width": kernel[1], "fused_activation_function": activation,
+        }  # fmt: skip
+        self.model.op("MAX_POOL_2D", [self.at], [y], options)
+        self.at = y
+        return self
+
     def mean(self) -> Network:
         """Over the whole image."""
         axes = self.model.constant("axes", np.array([1, 2], np.int32))
@@ -125,6 +143,14 @@ def dilated() -> bytes:
     made.convolution(8, (2, 3), dilation=2, padding="VALID", activation="RELU")
     made.convolution(0, (3, 2), stride=2, multiplier=1).convolution(7, (1, 1))
     return made.convolution(12, (1, 1), stride=2, activation="NONE").flat().classes(3)
+
+
+def pooled() -> bytes:
+    """Maxima of windows apart from each other, of such that overlap, and within an activation."""
+    made = Network((1, 13, 11, 2), seed=3)
+    made.convolution(6, (3, 3)).greatest((2, 2), 2).convolution(5, (3, 2), activation="NONE")
+    made.greatest((3, 3), 1, activation="RELU6").convolution(7, (1, 1)).greatest((3, 2), 2, "VALID")
+    return made.flat().classes(4)
 
 
 def regression() -> bytes:

@@ -20,7 +20,7 @@ from glowmcu.pipeline import application_graph
 from glowmcu.training import training_of
 from glowmcu.verify.executors import executor
 from glowmcu.verify.host import HostSession
-from tests.learning.fixed_models import dilated, regression, windows
+from tests.learning.fixed_models import dilated, pooled, regression, windows
 from tests.learning.test_learning_bundles import DIGITS, GESTURES, learnt, samples
 from tests.support.forced_variant import SANITIZED
 
@@ -29,6 +29,7 @@ MODELS = {
     "dilated": dilated,
     "digits": DIGITS.read_bytes,
     "regression": regression,
+    "pooled": pooled,
 }
 
 
@@ -59,7 +60,8 @@ def label(number: int) -> Array:
 
 CASES = [
     ("windows", "last=1"), ("windows", "last=4"), ("windows", "bias"), ("windows", "last=2,bias"),
-    ("dilated", "last=5"), ("dilated", "last=3"), ("digits", "last=3"),
+    ("dilated", "last=5"), ("dilated", "last=3"), ("digits", "last=3"), ("pooled", "last=4"),
+    ("pooled", "last=4,bias"),
 ]  # fmt: skip
 
 
@@ -74,7 +76,9 @@ def test_c_learns_what_the_graph_learns_to_the_bit(name: str, what: str, tmp_pat
 
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0plus"])
-@pytest.mark.parametrize(("name", "what"), [("windows", "last=4"), ("dilated", "last=5")])
+@pytest.mark.parametrize(
+    ("name", "what"), [("windows", "last=4"), ("dilated", "last=5"), ("pooled", "last=4")]
+)
 @pytest.mark.arm
 def test_cores_learn_the_same_bits(core: str, name: str, what: str, tmp_path: Path) -> None:
     bundle = compiled(tmp_path, name, what, learning_rate=0.05)
@@ -137,7 +141,9 @@ def fixed_steps(name: str, what: str, x: Array, number: int) -> dict[str, Array]
     return found
 
 
-@pytest.mark.parametrize(("name", "what"), [("windows", "last=4"), ("dilated", "last=5")])
+@pytest.mark.parametrize(
+    ("name", "what"), [("windows", "last=4"), ("dilated", "last=5"), ("pooled", "last=4")]
+)
 def test_steps_are_those_of_real_numbers_in_direction_and_length(name: str, what: str) -> None:
     """Of several samples together, since each rounds on its way through the layers."""
     total: dict[str, tuple[float, float, float]] = {}
@@ -201,20 +207,15 @@ def test_it_is_the_default_of_a_core_without_an_fpu(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_so_learns_in_real_numbers_there(tmp_path: Path) -> None:
-    """A float model, and momentum."""
-    float_model = glowmcu.compile(GESTURES, "rp2040", tmp_path / "a", "net", train="last=1")
-    with_momentum = compiled(
-        tmp_path, "digits", "last=1", "rp2040", train_numbers=None, momentum=0.5
-    )
-    for bundle in (float_model, with_momentum):
-        assert bundle.manifest.training is not None
-        assert bundle.manifest.training.numbers == "float32"
+    """A float model."""
+    bundle = glowmcu.compile(GESTURES, "rp2040", tmp_path / "a", "net", train="last=1")
+    assert bundle.manifest.training is not None
+    assert bundle.manifest.training.numbers == "float32"
 
 
 @pytest.mark.parametrize(
     ("options", "code", "text"),
     [
-        ({"momentum": 0.9}, "GM735", "momentum is a copy"),
         ({"train_numbers": "int8"}, "GM735", "fixed or float32, not 'int8'"),
         ({"train": "prototypes=3"}, "GM735", "and numbers are float32"),
         ({"loss": "squared-error"}, "GM361", "fixed point does not go through softmax\n"),

@@ -221,7 +221,7 @@ def test_options_of_a_bundle_make_the_same_graph() -> None:
         ({"train": "last=0"}, "GM734", "does not take 'last=0'"),
         ({"train": ""}, "GM734", "does not take ''"),
         ({"train": "prototypes=0"}, "GM734", "does not take 'prototypes=0'"),
-        ({"train": "prototypes=3,bias"}, "GM734", "does not take 'prototypes=3'"),
+        ({"train": "prototypes=3,bias"}, "GM734", "which layers in front of them learn"),
         ({"train": "last_dense"}, "GM360", "called 'last_dense'"),
         ({"train": "last=1,classify"}, "GM734", "twice"),
         ({"train": "last=1,last=2"}, "GM734", "twice"),

@@ -1,8 +1,9 @@
 """What prepares features in ONNX-ML: Binarizer, Imputer, OneHotEncoder, LabelEncoder,
 CategoryMapper, FeatureVectorizer.
 
-Strings have no place in C: only at the end of a model may a class be called by one, and then it is
-an index, whose name is among the bundle's labels.
+Strings have no place in C. Inputs that are strings are numbers of categories here
+(`string_categories.py`), and at the end of a model a class that is called by one is an index, whose
+name is among the bundle's labels.
 """
 
 from __future__ import annotations
@@ -69,8 +70,7 @@ def import_one_hot_encoder(state: Import, op: NodeRecord) -> None:
             "GM105", "OneHotEncoder: its categories are strings, which are no tensor",
             "encode them as numbers in the application",
         )  # fmt: skip
-    if not op.flag("zeros", True):
-        raise Unsupported("GM105", "OneHotEncoder: `zeros` off, an error for other categories")
+    # `zeros` off is an error for other categories, which no run has: all are 0 in any case.
     x = state.value(op, 0)
     if x.type.element is not ElementType.I64:
         x = state.add(op, Cast(), [x], ElementType.I64)

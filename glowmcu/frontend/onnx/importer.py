@@ -18,6 +18,7 @@ from glowmcu.frontend.control_flow_nodes import Inside
 from glowmcu.frontend.graph_builder import GraphBuilder, check_tensor_size
 from glowmcu.frontend.known_inputs import bound_data, must_be_known, open_batches
 from glowmcu.frontend.onnx.container import InputRecord, NodeRecord, OnnxRecord, tensor_data
+from glowmcu.frontend.onnx.string_categories import Categories
 from glowmcu.frontend.open_shapes import open_shape
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
@@ -78,6 +79,8 @@ class Import:
         self._sequences: dict[str, tuple[Value, ...]] = {}
         #: Results that are strings in the file, and here the index of a class.
         self.class_indices: set[str] = set()
+        #: Inputs that are strings in the file, and here numbers.
+        self.categories: Categories = Categories() if outer is None else outer.categories
         self._options = options
         self.custom = options.custom
         self._batches = open_batches({item.name: item.sizes for item in model.inputs}, options)
@@ -86,6 +89,7 @@ class Import:
 
     def graph_input(self, record: InputRecord) -> Value:
         """The value of a model input, symbolic sizes replaced by the user's."""
+        record = self.categories.input(record)
         if record.element is None:
             raise Unsupported("GM105", f"input {record.name!r} is {record.type_name}")
         shape = self._options.shapes.get(record.name, self._batches.get(record.name))
@@ -192,6 +196,13 @@ class Import:
             inputs = self.builder.inputs_behind(self.value(op, position))
             raise must_be_known(op.kind, what, inputs)
         return self.builder.known[self.value(op, position)]
+
+    def tensors(self, name: str) -> dict[str, Value]:
+        """What an output is made of, by name: of a sequence each of its tensors, with a number."""
+        sequence = self._sequences.get(name)
+        if sequence is None:
+            return {name: self.named_value(name)}
+        return {f"{name}_{number}": value for number, value in enumerate(sequence)}
 
     def sequence(self, op: NodeRecord, position: int) -> tuple[Value, ...]:
         """The tensors of an operand that is a sequence."""

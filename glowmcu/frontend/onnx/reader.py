@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.frontend.custom_c import unused_custom
 from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
@@ -18,6 +20,7 @@ from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.types import ElementType
+from glowmcu.string_categories import with_categories
 
 #: Damaged or too large: nothing would come of looking behind it.
 _NO_RESULT = ("GM101", "GM114")
@@ -49,23 +52,29 @@ def read_onnx(
     if not problems:
         found = _import_nodes(state, file_name)
         problems = [with_hint_at_export(problem, options) for problem in found]
-    outputs: list[Value] = []
+    outputs: dict[str, Value] = {}
     if not problems:
         try:
-            outputs = [_output(state, name) for name in model.outputs]
+            for name in model.outputs:
+                outputs |= _outputs(state, name)
         except Unsupported as cause:
             problems.append(cause.problem(f"{file_name}, outputs"))
     if problems:
         raise GlowmcuError(problems, exit_code_for(problems))
     if not outputs:
         raise error("GM101", "the model has no outputs", file_name)
-    graph = fold_qdq(state.builder.graph(inputs, outputs))
-    return with_output_names(graph, model.outputs)
+    graph = fold_qdq(state.builder.graph(inputs, list(outputs.values())))
+    metadata = with_categories(graph.metadata, state.categories.names)
+    return with_output_names(replace(graph, metadata=metadata), tuple(outputs))
 
 
-def _output(state: Import, name: str) -> Value:
-    """The value of a model output, if it has the type that the file says."""
-    value = state.named_value(name)
+def _outputs(state: Import, name: str) -> dict[str, Value]:
+    """The value of a model output, if it has the type that the file says; of a sequence, all."""
+    found = state.tensors(name)
+    return found if name not in found else {name: _output(state, name, found[name])}
+
+
+def _output(state: Import, name: str, value: Value) -> Value:
     element, type_name = state.model.output_types[name]
     is_index = type_name == "STRING" and value.type.element is ElementType.I64
     is_index = is_index and bool(state.class_indices)
@@ -124,7 +133,7 @@ def _import_nodes(state: Import, file_name: str) -> list[Problem]:
 def _refusal(function: ImportFunction, state: Import, op: NodeRecord, where: str) -> Problem | None:
     """What stands in the way of importing a node."""
     try:
-        function(state, op)
+        function(state, state.categories.read(op))
     except Unsupported as cause:
         return cause.problem(where)
     except MemoryError as cause:

@@ -32,6 +32,22 @@ LAYERS = (FullyConnected, Conv2D, DepthwiseConv2D)
 
 
 @dataclass(frozen=True)
+class Pace:
+    """How fast parameters move: the rate, and with momentum that and the velocity before."""
+
+    rate: Value
+    momentum: Value | None = None
+    velocity: Value | None = None
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The operands at the end of a step."""
+        if self.velocity is None or self.momentum is None:
+            return ()
+        return self.velocity, self.momentum
+
+
+@dataclass(frozen=True)
 class LayerShape:
     """Of a layer as a convolution: image, result and weights."""
 
@@ -103,31 +119,35 @@ def by_input(build: FixedBuilder, node: Node, sums: FixedGradient, weights: Valu
 
 
 def weights_step(
-    build: FixedBuilder, node: Node, sums: FixedGradient, kept: Value, rate: Value
-) -> Value:
-    """The layer's weights from now on; `kept` have four axes."""
+    build: FixedBuilder, node: Node, sums: FixedGradient, kept: Value, pace: Pace
+) -> tuple[Value, ...]:
+    """The layer's weights from now on, of four axes, and their velocity if they have one."""
     shape, op = layer_shape(node), node.op
     x = build.typed_reshape(node.inputs[0], shape.image)
+    learning = kept.type.shape[3 if isinstance(op, DepthwiseConv2D) else 0]
     factors = channel_factors(
-        [sums.scale * 2.0**WEIGHT_SHIFT / scale**2 for scale in _scales(node)]
+        [sums.scale * 2.0**WEIGHT_SHIFT / scale**2 for scale in _scales(node)[:learning]]
     )
     made: Conv2DStep | DepthwiseStep = Conv2DStep(taken=sums.bits)
     if isinstance(op, Conv2D):
         made = replace(made, strides=op.strides, dilations=op.dilations, padding=op.padding)
     elif isinstance(op, DepthwiseConv2D):
         made = DepthwiseStep(op.strides, op.dilations, op.padding, sums.bits)
-    return _stepped(build, made, (kept, sums.numbers, sums.common), factors, (rate, x))
+    return _stepped(build, made, (kept, sums.numbers, sums.common), factors, pace, (x,))
 
 
 def bias_step(
-    build: FixedBuilder, node: Node, sums: FixedGradient, kept: Value, rate: Value, shift: int
-) -> Value:
-    """The layer's biases from now on, which have `shift` bits behind those that it reads."""
+    build: FixedBuilder, node: Node, sums: FixedGradient, kept: Value, pace: Pace, shift: int
+) -> tuple[Value, ...]:
+    """The layer's biases from now on, which have `shift` bits behind those that it reads, and their
+    velocity if they have one.
+    """
     x = node.inputs[0].type
-    reals = [sums.scale * 2.0**shift / (x.scale * scale) ** 2 for scale in _scales(node)]
+    scales = _scales(node)[: kept.type.shape[0]]
+    reals = [sums.scale * 2.0**shift / (x.scale * scale) ** 2 for scale in scales]
     factors = channel_factors(reals)
     given = (kept, sums.numbers, sums.common)
-    return _stepped(build, BiasStep(sums.bits), given, factors, (rate,))
+    return _stepped(build, BiasStep(sums.bits), given, factors, pace, ())
 
 
 def _stepped(
@@ -135,7 +155,10 @@ def _stepped(
     op: Conv2DStep | DepthwiseStep | BiasStep,
     given: Sequence[Value],
     factors: Array,
-    more: Sequence[Value],
-) -> Value:
-    inputs = (*given, build.constant(factors), *more)
-    return build.add_typed(op, inputs, given[0].type)
+    pace: Pace,
+    image: Sequence[Value],
+) -> tuple[Value, ...]:
+    op = replace(op, has_momentum=bool(pace.values))
+    inputs = (*given, build.constant(factors), pace.rate, *image, *pace.values)
+    types = [given[0].type, *(value.type for value in pace.values[:1])]
+    return build.add_all(op, inputs, types)

@@ -9,27 +9,56 @@
 typedef struct {
     int32_t pixels;
     int32_t channels;
+    int32_t learning;       /* channels, the first ones */
     int32_t factor_step;    /* 2 for a factor a channel, 0 for one */
     const int32_t *factors; /* number and exponent */
 } glowmcu_bias_step_layer;
 
+/* Of one channel, whose numbers begin at `gradient`. */
+GLOWMCU_CODE
+static int32_t glowmcu_bias_sum(const glowmcu_bias_step_layer *p, const int16_t *gradient)
+{
+    int32_t sum = 0;
+
+    for (int32_t i = 0; i < p->pixels; ++i) {
+        sum += *gradient;
+        gradient += p->channels;
+    }
+    return sum;
+}
+
 /* `moved` may be `kept`. */
 GLOWMCU_CODE
-static void glowmcu_bias_step(const glowmcu_bias_step_layer *p, const int32_t *kept,
+static inline void glowmcu_bias_step(const glowmcu_bias_step_layer *p, const int32_t *kept,
     const int16_t *gradient, const int32_t *common, const float *rate, int32_t *moved)
 {
     const glowmcu_speed speed = glowmcu_rate_factor(rate);
     const int32_t *factor = p->factors;
 
-    for (int32_t oc = 0; oc < p->channels; ++oc) {
+    for (int32_t oc = 0; oc < p->learning; ++oc) {
         const glowmcu_speed scale = glowmcu_step_factor(speed, factor, common[0]);
-        const int16_t *g = gradient + oc;
-        int32_t sum = 0;
-        for (int32_t i = 0; i < p->pixels; ++i) {
-            sum += *g;
-            g += p->channels;
-        }
+        const int32_t sum = glowmcu_bias_sum(p, gradient + oc);
         moved[oc] = glowmcu_moved(kept[oc], glowmcu_scaled_step(sum, scale, GLOWMCU_BIAS_LIMIT),
+            GLOWMCU_BIAS_LIMIT);
+        factor += p->factor_step;
+    }
+}
+
+/* The same with momentum; `new_velocity` may be `velocity`. */
+GLOWMCU_CODE
+static inline void glowmcu_bias_step_with_momentum(const glowmcu_bias_step_layer *p,
+    const int32_t *kept, const int16_t *gradient, const int32_t *common, const float *rate,
+    const int32_t *velocity, const float *momentum, int32_t *moved, int32_t *new_velocity)
+{
+    const glowmcu_speed speed = glowmcu_rate_factor(rate);
+    const int32_t part = glowmcu_momentum_part(momentum);
+    const int32_t *factor = p->factors;
+
+    for (int32_t oc = 0; oc < p->learning; ++oc) {
+        const glowmcu_speed scale = glowmcu_step_factor(speed, factor, common[0]);
+        const int32_t sum = glowmcu_bias_sum(p, gradient + oc);
+        new_velocity[oc] = glowmcu_velocity(velocity[oc], part, sum, &scale);
+        moved[oc] = glowmcu_moved(kept[oc], glowmcu_rounded_shift(new_velocity[oc], 8),
             GLOWMCU_BIAS_LIMIT);
         factor += p->factor_step;
     }

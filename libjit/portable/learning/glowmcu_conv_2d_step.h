@@ -47,11 +47,11 @@ static void glowmcu_conv_2d_step_sums(const glowmcu_window_step *p, const int16_
     }
 }
 
-/* The weights of `outputs` channels from `oc` on at one tap, which begin at `at`. */
+/* The weights of `outputs` channels from `oc` on at one tap, which begin at `first`. */
 GLOWMCU_CODE
-static void glowmcu_conv_2d_step_tap(const glowmcu_window_step *p, const int16_t *kept,
-    const int16_t *gradient, const int8_t *in, const glowmcu_seen *seen, int32_t outputs,
-    const glowmcu_speed scales[2], int16_t *moved)
+static void glowmcu_conv_2d_step_tap(const glowmcu_window_step *p,
+    const glowmcu_moving_weights *w, const int16_t *gradient, const int8_t *in,
+    const glowmcu_seen *seen, int32_t outputs, const glowmcu_speed scales[2], int32_t first)
 {
     const int32_t filter = p->kernel_height * p->kernel_width * p->in_channels;
     int32_t points[2];
@@ -65,10 +65,8 @@ static void glowmcu_conv_2d_step_tap(const glowmcu_window_step *p, const int16_t
         glowmcu_conv_2d_step_sums(p, gradient, in + ic, seen, outputs, inputs, acc);
         for (int32_t o = 0; o < outputs; ++o) {
             for (int32_t i = 0; i < inputs; ++i) {
-                const int32_t at = o * filter + ic + i;
-                const int32_t step = glowmcu_scaled_step(acc[2 * o + i] - points[o], scales[o],
-                    GLOWMCU_WEIGHT_LIMIT);
-                moved[at] = (int16_t)glowmcu_moved(kept[at], step, GLOWMCU_WEIGHT_LIMIT);
+                glowmcu_move_weight(w, first + o * filter + ic + i, acc[2 * o + i] - points[o],
+                    &scales[o]);
             }
         }
         ic += inputs;
@@ -77,24 +75,18 @@ static void glowmcu_conv_2d_step_tap(const glowmcu_window_step *p, const int16_t
 
 /* The weights of one output channel where a layer sees one pixel: a product each. */
 GLOWMCU_CODE
-static void glowmcu_one_pixel_step(const glowmcu_window_step *p, const int16_t *kept, int32_t g,
-    const int8_t *in, glowmcu_speed scale, int16_t *moved)
+static void glowmcu_one_pixel_step(const glowmcu_window_step *p, const glowmcu_moving_weights *w,
+    int32_t g, const int8_t *in, const glowmcu_speed *scale, int32_t first)
 {
     for (int32_t ic = 0; ic < p->in_channels; ++ic) {
-        const int32_t step = glowmcu_scaled_step(g * (in[ic] - p->in_zero_point), scale,
-            GLOWMCU_WEIGHT_LIMIT);
-        moved[ic] = (int16_t)glowmcu_moved(kept[ic], step, GLOWMCU_WEIGHT_LIMIT);
+        glowmcu_move_weight(w, first + ic, g * (in[ic] - p->in_zero_point), scale);
     }
 }
 
-/*
- * `kept` and `moved` are [out_channels][kernel_height][kernel_width][in_channels] and may be the
- * same; a gradient of the weights is never stored.
- */
 GLOWMCU_CODE
-static void glowmcu_conv_2d_step(const glowmcu_window_step *p, const int16_t *kept,
-    const int16_t *gradient, const int32_t *common, const float *rate, const int8_t *in,
-    int16_t *moved)
+static void glowmcu_conv_2d_weights_step(const glowmcu_window_step *p,
+    const glowmcu_moving_weights *w, const int16_t *gradient, const int32_t *common,
+    const float *rate, const int8_t *in)
 {
     const glowmcu_speed speed = glowmcu_rate_factor(rate);
     const int32_t filter = p->kernel_height * p->kernel_width * p->in_channels;
@@ -103,8 +95,8 @@ static void glowmcu_conv_2d_step(const glowmcu_window_step *p, const int16_t *ke
         && p->kernel_height * p->kernel_width == 1) ? 1 : 0;
     int32_t oc = 0;
 
-    while (oc < p->out_channels) {
-        const int32_t outputs = (!is_pixel && p->out_channels - oc >= 2) ? 2 : 1;
+    while (oc < p->learning) {
+        const int32_t outputs = (!is_pixel && p->learning - oc >= 2) ? 2 : 1;
         glowmcu_speed scales[2];
         scales[0] = glowmcu_step_factor(speed, factor, common[0]);
         factor += p->factor_step;
@@ -114,19 +106,42 @@ static void glowmcu_conv_2d_step(const glowmcu_window_step *p, const int16_t *ke
             factor += p->factor_step;
         }
         if (is_pixel) {
-            glowmcu_one_pixel_step(p, kept + oc * filter, gradient[oc], in, scales[0],
-                moved + oc * filter);
+            glowmcu_one_pixel_step(p, w, gradient[oc], in, &scales[0], oc * filter);
         }
         for (int32_t ky = 0; !is_pixel && ky < p->kernel_height; ++ky) {
             for (int32_t kx = 0; kx < p->kernel_width; ++kx) {
                 const glowmcu_seen seen = glowmcu_seen_by_tap(p, ky, kx);
                 const int32_t at = oc * filter + (ky * p->kernel_width + kx) * p->in_channels;
-                glowmcu_conv_2d_step_tap(p, kept + at, gradient + oc, in, &seen, outputs, scales,
-                    moved + at);
+                glowmcu_conv_2d_step_tap(p, w, gradient + oc, in, &seen, outputs, scales, at);
             }
         }
         oc += outputs;
     }
+}
+
+/* `kept` and `moved` are [learning][kernel_height][kernel_width][in_channels]
+ * and may be the same; a gradient of the weights is never stored. */
+GLOWMCU_CODE
+static inline void glowmcu_conv_2d_step(const glowmcu_window_step *p, const int16_t *kept,
+    const int16_t *gradient, const int32_t *common, const float *rate, const int8_t *in,
+    int16_t *moved)
+{
+    const glowmcu_moving_weights w = {kept, moved, NULL, NULL, 0};
+
+    glowmcu_conv_2d_weights_step(p, &w, gradient, common, rate, in);
+}
+
+/* The same with momentum; `new_velocity` may be `velocity`. */
+GLOWMCU_CODE
+static inline void glowmcu_conv_2d_step_with_momentum(const glowmcu_window_step *p,
+    const int16_t *kept, const int16_t *gradient, const int32_t *common, const float *rate,
+    const int8_t *in, const int32_t *velocity, const float *momentum, int16_t *moved,
+    int32_t *new_velocity)
+{
+    const glowmcu_moving_weights w = {kept, moved, velocity, new_velocity,
+        glowmcu_momentum_part(momentum)};
+
+    glowmcu_conv_2d_weights_step(p, &w, gradient, common, rate, in);
 }
 
 #endif /* GLOWMCU_CONV_2D_STEP_H */

@@ -91,7 +91,8 @@ static void glowmcu_taps_of_four(const glowmcu_seen_taps *t, const int8_t *in,
 
 /*
  * A layer with an output for each channel, of which there are a multiple of four. `weights`
- * [kernel_height][kernel_width][channels]; results may not overlap the image.
+ * [kernel_height][kernel_width][channels]. Results may overwrite what of
+ * the image nothing reads any more.
  */
 GLOWMCU_CODE
 static void glowmcu_depthwise_fours_learnt(const glowmcu_learnt_depthwise *p, const int8_t *in,

@@ -30,11 +30,10 @@ static void glowmcu_depthwise_step_sums(const glowmcu_window_step *p, const int1
     }
 }
 
-/* `kept` and `moved` are [kernel_height][kernel_width][out_channels] and may be the same. */
 GLOWMCU_CODE
-static void glowmcu_depthwise_step(const glowmcu_window_step *p, const int16_t *kept,
-    const int16_t *gradient, const int32_t *common, const float *rate, const int8_t *in,
-    int16_t *moved)
+static void glowmcu_depthwise_weights_step(const glowmcu_window_step *p,
+    const glowmcu_moving_weights *w, const int16_t *gradient, const int32_t *common,
+    const float *rate, const int8_t *in)
 {
     const glowmcu_speed speed = glowmcu_rate_factor(rate);
     const int32_t each = p->out_channels / p->in_channels;
@@ -45,20 +44,43 @@ static void glowmcu_depthwise_step(const glowmcu_window_step *p, const int16_t *
             const glowmcu_seen seen = glowmcu_seen_by_tap(p, ky, kx);
             const int32_t *factor = p->factors;
             int32_t oc = 0;
-            while (oc < p->out_channels) {
-                const int32_t count = (each == 1 && p->out_channels - oc >= 4) ? 4 : 1;
+            while (oc < p->learning) {
+                const int32_t count = (each == 1 && p->learning - oc >= 4) ? 4 : 1;
                 int32_t acc[4];
                 glowmcu_depthwise_step_sums(p, gradient + oc, in + oc / each, &seen, count, acc);
                 for (int32_t i = 0; i < count; ++i, ++oc, ++at) {
                     const glowmcu_speed scale = glowmcu_step_factor(speed, factor, common[0]);
-                    const int32_t step = glowmcu_scaled_step(acc[i], scale,
-                        GLOWMCU_WEIGHT_LIMIT);
-                    moved[at] = (int16_t)glowmcu_moved(kept[at], step, GLOWMCU_WEIGHT_LIMIT);
+                    glowmcu_move_weight(w, at, acc[i], &scale);
                     factor += p->factor_step;
                 }
             }
         }
     }
+}
+
+/* `kept` and `moved` are [kernel_height][kernel_width][learning]
+ * and may be the same; a gradient of the weights is never stored. */
+GLOWMCU_CODE
+static inline void glowmcu_depthwise_step(const glowmcu_window_step *p, const int16_t *kept,
+    const int16_t *gradient, const int32_t *common, const float *rate, const int8_t *in,
+    int16_t *moved)
+{
+    const glowmcu_moving_weights w = {kept, moved, NULL, NULL, 0};
+
+    glowmcu_depthwise_weights_step(p, &w, gradient, common, rate, in);
+}
+
+/* The same with momentum; `new_velocity` may be `velocity`. */
+GLOWMCU_CODE
+static inline void glowmcu_depthwise_step_with_momentum(const glowmcu_window_step *p,
+    const int16_t *kept, const int16_t *gradient, const int32_t *common, const float *rate,
+    const int8_t *in, const int32_t *velocity, const float *momentum, int16_t *moved,
+    int32_t *new_velocity)
+{
+    const glowmcu_moving_weights w = {kept, moved, velocity, new_velocity,
+        glowmcu_momentum_part(momentum)};
+
+    glowmcu_depthwise_weights_step(p, &w, gradient, common, rate, in);
 }
 
 #endif /* GLOWMCU_DEPTHWISE_STEP_H */

@@ -77,43 +77,57 @@ static void glowmcu_dot2_twice(const int8_t *x, const int8_t *w, int32_t depth, 
     acc[3] = acc3;
 }
 
-/*
- * `in` is [rows][depth_in], `out` [rows][depth_out]; they may not overlap. Two outputs of two rows
- * at a time, so that weights are loaded less.
- */
+/* What `rows` (1 or 2) of `in` give with the matrix; results may begin where the rows do not. */
 GLOWMCU_CODE
-static void glowmcu_fully_connected_learnt(const glowmcu_learnt_matrix *p, const int8_t *in,
-    const int8_t *weights, const int32_t *bias, int8_t *out)
+static void glowmcu_learnt_pair(const glowmcu_learnt_matrix *p, const int8_t *in,
+    const int8_t *weights, const int32_t *bias, int32_t rows, int8_t *out)
 {
     const int32_t depth = p->depth_in;
     int32_t oc = 0;
 
     while (oc < p->depth_out) {
         const int32_t count = (p->depth_out - oc >= 2) ? 2 : 1;
-        int32_t row = 0;
-        while (row < p->rows) {
-            const int8_t *x = in + row * depth;
-            const int32_t rows = (count == 2 && p->rows - row >= 2) ? 2 : 1;
-            int32_t acc[4];
-            if (rows == 2) {
-                glowmcu_dot2_twice(x, weights, depth, -p->in_zero_point, acc);
-            } else {
-                acc[0] = glowmcu_dot(x, weights, depth, -p->in_zero_point, 0);
-                acc[1] = glowmcu_dot(x, weights + (count - 1) * depth, depth,
+        int32_t acc[4];
+        if (rows == 2 && count == 2) {
+            glowmcu_dot2_twice(in, weights, depth, -p->in_zero_point, acc);
+        } else {
+            for (int32_t r = 0; r < rows; ++r) {
+                const int8_t *x = in + r * depth;
+                acc[2 * r] = glowmcu_dot(x, weights, depth, -p->in_zero_point, 0);
+                acc[2 * r + 1] = glowmcu_dot(x, weights + (count - 1) * depth, depth,
                     -p->in_zero_point, 0);
             }
-            for (int32_t r = 0; r < rows; ++r, ++row) {
-                int8_t *result = out + row * p->depth_out + oc;
-                for (int32_t i = 0; i < count; ++i) {
-                    const int32_t channel = (oc + i) * p->channel_step;
-                    const int32_t value = glowmcu_learnt_scale(acc[2 * r + i] + bias[oc + i],
-                        p->multipliers[channel], p->shifts[channel]) + p->out_zero_point;
-                    result[i] = (int8_t)glowmcu_clamp(value, p->clamp_min, p->clamp_max);
-                }
+        }
+        for (int32_t r = 0; r < rows; ++r) {
+            int8_t *result = out + r * p->depth_out + oc;
+            for (int32_t i = 0; i < count; ++i) {
+                const int32_t channel = (oc + i) * p->channel_step;
+                const int32_t value = glowmcu_learnt_scale(acc[2 * r + i] + bias[oc + i],
+                    p->multipliers[channel], p->shifts[channel]) + p->out_zero_point;
+                result[i] = (int8_t)glowmcu_clamp(value, p->clamp_min, p->clamp_max);
             }
         }
         weights += count * depth;
         oc += count;
+    }
+}
+
+/*
+ * `in` is [rows][depth_in], `out` [rows][depth_out]. Two outputs of two rows at a time, so that
+ * weights are loaded less. Results may overwrite pairs of rows that were read.
+ */
+GLOWMCU_CODE
+static void glowmcu_fully_connected_learnt(const glowmcu_learnt_matrix *p, const int8_t *in,
+    const int8_t *weights, const int32_t *bias, int8_t *out)
+{
+    int32_t left = p->rows;
+
+    while (left > 0) {
+        const int32_t rows = (left >= 2) ? 2 : 1;
+        glowmcu_learnt_pair(p, in, weights, bias, rows, out);
+        in += rows * p->depth_in;
+        out += rows * p->depth_out;
+        left -= rows;
     }
 }
 

@@ -84,4 +84,36 @@ static inline int32_t glowmcu_moved(int32_t kept, int32_t step, int32_t limit)
 #define GLOWMCU_WEIGHT_LIMIT (127 * 256)
 #define GLOWMCU_BIAS_LIMIT 0x3FFFFFFF
 
+/* Velocities have 8 bits behind those of what they move. */
+#define GLOWMCU_VELOCITY_LIMIT 0x3FFFFFFF
+
+/* Of 2^15, rounded down: nearly 1 for 1 and more, 0 for what is no positive normal number. */
+GLOWMCU_CODE
+static inline int32_t glowmcu_momentum_part(const float *momentum)
+{
+    const glowmcu_speed found = glowmcu_rate_factor(momentum);
+
+    if (found.number == 0) {
+        return 0;
+    }
+    if (found.exponent > -15) {
+        return 32767;
+    }
+    return (found.exponent < -15 - 31) ? 0 : (found.number >> (-15 - found.exponent));
+}
+
+/* The velocity from now on: the part of the old one, and a step of a sum. */
+GLOWMCU_CODE
+static inline int32_t glowmcu_velocity(int32_t before, int32_t part, int32_t sum,
+    const glowmcu_speed *factor)
+{
+    const int32_t end = GLOWMCU_VELOCITY_LIMIT;
+    const int32_t old = (before < -end) ? -end : ((before > end) ? end : before);
+    const int32_t on = (old >> 15) * part + (((old & 0x7FFF) * part) >> 15);
+    const glowmcu_speed finer = {factor->number, factor->exponent + 8};
+    const int32_t value = on + glowmcu_scaled_step(sum, finer, end);
+
+    return (value < -end) ? -end : ((value > end) ? end : value);
+}
+
 #endif /* GLOWMCU_PARAMETER_STEP_H */

@@ -17,6 +17,9 @@ static void glowmcu_stored_biases(const glowmcu_stored_parameter *p, const int32
         value = (value < -0x3FFFFFFF) ? -0x3FFFFFFF : value;
         out[i] = (value + ((int32_t)1 << (p->shift - 1))) >> p->shift;
     }
+    for (int32_t i = 0; i < p->others; ++i) {
+        out[p->count + i] = p->other_biases[i];
+    }
 }
 
 #endif /* GLOWMCU_STORED_BIASES_H */

@@ -7,8 +7,12 @@
 #include "glowmcu_base.h"
 
 typedef struct {
-    int32_t count;
+    int32_t rows;
+    int32_t count;               /* in a row, that learn */
+    int32_t others;              /* behind them, that do not */
     int32_t shift;
+    const int8_t *other_weights; /* [rows][others], of weights */
+    const int32_t *other_biases; /* of biases */
 } glowmcu_stored_parameter;
 
 #endif /* GLOWMCU_STORED_PARAMETER_H */

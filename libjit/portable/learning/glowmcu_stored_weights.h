@@ -11,9 +11,20 @@ GLOWMCU_CODE
 static void glowmcu_stored_weights(const glowmcu_stored_parameter *p, const int16_t *kept,
     int8_t *out)
 {
-    for (int32_t i = 0; i < p->count; ++i) {
-        const int32_t value = (kept[i] + ((int32_t)1 << (p->shift - 1))) >> p->shift;
-        out[i] = (int8_t)((value > 127) ? 127 : value);
+    const int8_t *others = p->other_weights;
+
+    for (int32_t row = 0; row < p->rows; ++row) {
+        for (int32_t i = 0; i < p->count; ++i) {
+            const int32_t value = (kept[i] + ((int32_t)1 << (p->shift - 1))) >> p->shift;
+            out[i] = (int8_t)((value > 127) ? 127 : value);
+        }
+        kept += p->count;
+        out += p->count;
+        for (int32_t i = 0; i < p->others; ++i) {
+            *out = *others;
+            ++out;
+            ++others;
+        }
     }
 }
 

@@ -24,9 +24,35 @@ typedef struct {
     int32_t pad_top;
     int32_t pad_left;
     int32_t in_zero_point;
+    int32_t learning;       /* output channels, the first ones */
     int32_t factor_step;    /* 2 for a factor an output channel, 0 for one */
     const int32_t *factors; /* number and exponent */
 } glowmcu_window_step;
+
+/* Weights and what they become, and with momentum their velocities; else those are null. */
+typedef struct {
+    const int16_t *kept;
+    int16_t *moved;
+    const int32_t *velocity;
+    int32_t *new_velocity;
+    int32_t part; /* of 2^15 that a velocity keeps */
+} glowmcu_moving_weights;
+
+/* Weight `at` moves against a sum. */
+GLOWMCU_CODE
+static inline void glowmcu_move_weight(const glowmcu_moving_weights *w, int32_t at, int32_t sum,
+    const glowmcu_speed *scale)
+{
+    int32_t step;
+
+    if (w->velocity != NULL) {
+        w->new_velocity[at] = glowmcu_velocity(w->velocity[at], w->part, sum, scale);
+        step = glowmcu_rounded_shift(w->new_velocity[at], 8);
+    } else {
+        step = glowmcu_scaled_step(sum, *scale, GLOWMCU_WEIGHT_LIMIT);
+    }
+    w->moved[at] = (int16_t)glowmcu_moved(w->kept[at], step, GLOWMCU_WEIGHT_LIMIT);
+}
 
 /* Windows for which a tap lies inside the image: position = origin + window * stride. */
 typedef struct {

@@ -16,7 +16,14 @@ from glowmcu.kernels.common.layer_fields import (
     is_int8,
     requantization_arrays,
 )
+from glowmcu.kernels.common.overlap import (
+    Overlaps,
+    channel_overlaps,
+    matrix_overlaps,
+    window_overlaps,
+)
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
+from glowmcu.kernels.portable.convolution import depthwise_overlaps
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
 
@@ -54,7 +61,12 @@ class _Learnt(Kernel):
         return Cost(cycles, 420, 5 * site.signature.output.shape[-1])
 
     def _code(
-        self, site: Site, function: str, struct: str, fields: tuple[Field, ...]
+        self,
+        site: Site,
+        function: str,
+        struct: str,
+        fields: tuple[Field, ...],
+        overlaps: Overlaps,
     ) -> KernelCode:
         bound = any_weights_bound(site)
         assert bound is not None
@@ -63,6 +75,7 @@ class _Learnt(Kernel):
             operands=(0, 1, 2),
             header=f"{function}.h",
             parameters=Parameters(struct, fields),
+            overlaps=overlaps,
             notes=(bound_note(site.node.macs, bound),),
         )
 
@@ -106,6 +119,14 @@ def _matrix(site: Site) -> tuple[Field, ...]:
     )
 
 
+def _pairs_of_rows(site: Site) -> Overlaps:
+    """Of a matrix's rows: each pair is read until its last result."""
+    out = site.signature.output
+    return matrix_overlaps(
+        site.signature, out.element_count // out.shape[-1], at_once=2, reads_first=False
+    )
+
+
 @kernel("fully_connected.learnt", FullyConnected)
 class LearntFullyConnected(_Learnt):
     """Four outputs of two rows at a time."""
@@ -118,7 +139,7 @@ class LearntFullyConnected(_Learnt):
         return is_centred and super().accepts(site, target)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        return self._code(site, _MATRIX, _STRUCT, _matrix(site))
+        return self._code(site, _MATRIX, _STRUCT, _matrix(site), _pairs_of_rows(site))
 
 
 @kernel("conv_2d.learnt_rows", Conv2D)
@@ -134,7 +155,7 @@ class LearntPointwise(_Learnt):
         return is_matrix and not any(op.padding) and super().accepts(site, target)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        return self._code(site, _MATRIX, _STRUCT, _matrix(site))
+        return self._code(site, _MATRIX, _STRUCT, _matrix(site), _pairs_of_rows(site))
 
 
 def _nested(site: Site, struct: str, fields: tuple[Field, ...]) -> tuple[Field, ...]:
@@ -154,7 +175,10 @@ class LearntConv2D(_Learnt):
         fields = (*conv_2d_geometry(site), *_end_fields(site, *_POINTERS))
         struct = "glowmcu_learnt_conv_2d"
         nested = _nested(site, "glowmcu_conv_2d", fields)
-        return self._code(site, "glowmcu_conv_2d_learnt", struct, nested)
+        op, weights = site.node.op, site.signature.inputs[1]
+        assert isinstance(op, Conv2D)
+        overlaps = window_overlaps(op, site.signature, weights.shape[1:3])
+        return self._code(site, "glowmcu_conv_2d_learnt", struct, nested, overlaps)
 
 
 @kernel("depthwise_conv_2d.learnt", DepthwiseConv2D)
@@ -170,7 +194,8 @@ class LearntDepthwiseConv2D(_Learnt):
         fields = (*depthwise_geometry(site), *_end_fields(site, *_POINTERS))
         struct = "glowmcu_learnt_depthwise_conv_2d"
         nested = _nested(site, "glowmcu_depthwise_conv_2d", fields)
-        return self._code(site, "glowmcu_depthwise_conv_2d_learnt", struct, nested)
+        name = "glowmcu_depthwise_conv_2d_learnt"
+        return self._code(site, name, struct, nested, depthwise_overlaps(site))
 
 
 @kernel("depthwise_conv_2d.learnt_fours", DepthwiseConv2D)
@@ -196,4 +221,7 @@ class LearntDepthwiseFours(_Learnt):
                 sizes.append(Field(name, each.value))
         function = "glowmcu_depthwise_fours_learnt"
         fields = (*sizes, *_end_fields(site))
-        return self._code(site, function, "glowmcu_learnt_depthwise", fields)
+        op, weights = site.node.op, site.signature.inputs[1]
+        assert isinstance(op, DepthwiseConv2D)
+        overlaps = channel_overlaps(op, site.signature, weights.shape[1:3], at_once=4)
+        return self._code(site, function, "glowmcu_learnt_depthwise", fields, overlaps)

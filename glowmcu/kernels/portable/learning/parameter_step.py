@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.layer_fields import constant, is_constant
 from glowmcu.kernels.kernel import (
@@ -20,6 +22,7 @@ from glowmcu.ops.parameter_step import (
     BiasStep,
     Conv2DStep,
     DepthwiseStep,
+    ParameterStep,
     StoredParameter,
     WindowStep,
 )
@@ -29,20 +32,33 @@ from glowmcu.ops.parameter_step import (
 class PortableStoredParameter(Kernel):
     """Any core."""
 
+    def accepts(self, site: Site, target: Target) -> bool:
+        return len(site.signature.inputs) == 1 or is_constant(site, 1)
+
     def cost(self, site: Site, target: Target) -> Cost:
         return Cost(20.0 + 8.0 * site.signature.output.element_count, 50, 8)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        op, out = site.node.op, site.signature.output
+        op, (kept, *others) = site.node.op, site.signature.inputs
         assert isinstance(op, StoredParameter)
-        kind = "weights" if out.element is ElementType.I8 else "biases"
+        is_weights = site.signature.output.element is ElementType.I8
+        kind = "weights" if is_weights else "biases"
+        rows = math.prod(kept.shape[: op.axis]) if others else 1
+        rest = ConstantArray("others", constant(site, 1).reshape(-1)) if others else None
         return KernelCode(
             function=f"glowmcu_stored_{kind}",
             operands=(0,),
             header=f"glowmcu_stored_{kind}.h",
             parameters=Parameters(
                 "glowmcu_stored_parameter",
-                (Field("count", out.element_count), Field("shift", op.shift)),
+                (
+                    Field("rows", rows),
+                    Field("count", kept.element_count // rows),
+                    Field("others", others[0].element_count // rows if others else 0),
+                    Field("shift", op.shift),
+                    Field("other_weights", rest if is_weights else None),
+                    Field("other_biases", None if is_weights else rest),
+                ),
             ),
         )
 
@@ -53,6 +69,10 @@ def _factor_fields(site: Site) -> tuple[Field, Field]:
         Field("factor_step", 2 if len(factors) > 1 else 0),
         Field("factors", ConstantArray("factors", factors.reshape(-1), "number, exponent")),
     )
+
+
+def _ending(op: ParameterStep) -> str:
+    return "_with_momentum" if op.has_momentum else ""
 
 
 @kernel("bias_step.portable", BiasStep)
@@ -72,11 +92,14 @@ class PortableBiasStep(Kernel):
         fields = (
             Field("pixels", height * width),
             Field("channels", channels),
+            Field("learning", site.signature.inputs[0].shape[0]),
             *_factor_fields(site),
         )
+        op = site.node.op
+        assert isinstance(op, BiasStep)
         return KernelCode(
-            function="glowmcu_bias_step",
-            operands=(0, 1, 2, 4),
+            function="glowmcu_bias_step" + _ending(op),
+            operands=(0, 1, 2, 4, 5, 6) if op.has_momentum else (0, 1, 2, 4),
             header="glowmcu_bias_step.h",
             parameters=Parameters("glowmcu_bias_step_layer", fields),
         )
@@ -103,11 +126,12 @@ class _WeightsKernel(Kernel):
         fields = (
             *windowed_fields(op, *sizes, (kept.shape[1], kept.shape[2])),
             Field("in_zero_point", image.zero_point),
+            Field("learning", op.channels(kept)),
             *_factor_fields(site),
         )
         return KernelCode(
-            function=self.function,
-            operands=(0, 1, 2, 4, 5),
+            function=self.function + _ending(op),
+            operands=(0, 1, 2, 4, 5, 6, 7) if op.has_momentum else (0, 1, 2, 4, 5),
             header=f"{self.function}.h",
             parameters=Parameters("glowmcu_window_step", fields),
         )
