@@ -125,7 +125,7 @@ def _import_nodes(state: Import, file_name: str) -> list[Problem]:
         if problem is not None:
             problems.append(problem)
         if (problem is None or problem.code not in _NO_RESULT) and not state.builder.is_spent:
-            stand_in_for_results(state, op)
+            stand_in_for_results(state, op, function is not None)
         unknown.update(name for name in op.outputs if name and state.bound(name) is None)
     return problems
 

@@ -1,7 +1,9 @@
 """Types of what a refused node would have given, so that the nodes behind it are looked at, too.
 
-A model is read to the end whatever stands in its way, and its user sees everything at once. ONNX's
-own shape inference knows the results of its operators; of other domains the file may declare them.
+A model is read to the end whatever stands in its way, and its user sees everything at once. The
+file may declare these types, as exporters do. Of operators that have no importer, ONNX's own shape
+inference knows them; it is not asked for others, which are refused for what is odd about them: of
+some equations of Einsum it never comes back.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from glowmcu.ir.types import TensorType
 _FEW = 64
 
 
-def stand_in_for_results(state: Import, op: NodeRecord) -> None:
+def stand_in_for_results(state: Import, op: NodeRecord, has_importer: bool) -> None:
     """Give every result of the refused `op` that has a known type a value of that type.
 
     None to what is computed of constants alone, and no integers where an operand has no type: such
@@ -29,7 +31,7 @@ def stand_in_for_results(state: Import, op: NodeRecord) -> None:
     known = [isinstance(value, Value) and value in state.builder.known for value in operands]
     if operands and all(known):
         return
-    inferred = {} if None in operands else _inferred(state, op)
+    inferred = {} if None in operands or has_importer else _inferred(state, op)
     for name in filter(None, op.outputs):
         type_ = inferred.get(name) or _declared(state.model.declared.get(name))
         is_shape = None in operands and type_ is not None and not type_.element.is_float
