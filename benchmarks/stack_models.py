@@ -94,6 +94,7 @@ def learners() -> Iterator[Model]:
     for data, what, loss in (
         (fixed_models.windows(), "last=4", "cross-entropy"),
         (fixed_models.dilated(), "last=5", "cross-entropy"),
+        (fixed_models.pooled(), "last=3", "cross-entropy"),
         (fixed_models.regression(), "last=2", "squared-error"),
     ):
         training = training_of(what, loss, numbers="fixed")

@@ -10,6 +10,7 @@ import pytest
 
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
+from glowmcu.ir.interpreter import run_graph
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
 from tests.support.onnx_models import finished, run_onnxruntime
@@ -66,10 +67,12 @@ def test_parts_of_one_may_lose_their_axis() -> None:
     check_model(sequence_model(steps, inputs=1, at=2), oracle=run_onnxruntime)
 
 
-def test_a_sequence_that_leaves_the_model_is_refused() -> None:
+def test_a_sequence_that_leaves_the_model_is_an_output_for_each_tensor() -> None:
     steps: list[Step] = [("SequenceConstruct", ["x0", "x1"], "y", {})]
-    with pytest.raises(GlowmcuError, match="'y' is a sequence"):
-        compile_model(sequence_model(steps), "m.onnx", Options("m"))
+    graph = compile_model(sequence_model(steps, inputs=2), "m.onnx", Options("m")).imported
+    arrays = [np.full(value.type.shape, at, np.float32) for at, value in enumerate(graph.inputs)]
+    got = run_graph(graph, arrays)
+    assert [array.tobytes() for array in got] == [array.tobytes() for array in arrays]
 
 
 def test_a_position_outside_is_refused() -> None:

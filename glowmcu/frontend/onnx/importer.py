@@ -138,7 +138,7 @@ class Import:
             return found
         if found is not None:
             raise Unsupported(
-                "GM105", f"{name!r} is a sequence; sequences cannot be outputs or operands",
+                "GM105", f"{name!r} is a sequence; sequences are no operands",
                 "take its tensors by SequenceAt or ConcatFromSequence",
             )  # fmt: skip
         if name not in self.model.initializers:
