@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -59,6 +60,7 @@ def test_whatever_is_not_kept_learning_gives_the_same_bits(
                 np.testing.assert_array_equal(want, got)
 
 
+@cache
 def compiled(goal: Goal, arena_bytes: int | None = None, what: str = "last=6") -> tuple[int, float]:
     """Bytes of the arena and cycles of a run with a label."""
     inputs = InputOptions(training=training_of(what, numbers="fixed"))
