@@ -16,22 +16,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
 from glowmcu.gradient.builder import Builder
 from glowmcu.ir.graph import Graph, State, Value
 from glowmcu.ir.rewriting import remove_dead_nodes
 from glowmcu.ir.types import ElementType
-from glowmcu.learning.descent import Descent, real_parameters
+from glowmcu.learning.descent import Descent, learning_part
 from glowmcu.learning.features import UNSEEN, head_of, state_of
 from glowmcu.learning.layers import trained_layers
-from glowmcu.learning.real_part import part_behind, with_real_part
 from glowmcu.learning.stage import (
     FLAG,
     ONE,
     STAGE,
     Names,
     called,
-    expect_no_state,
     learning_graph,
     told,
 )
@@ -57,18 +54,7 @@ def with_contrast(graph: Graph, training: Training, file_name: str) -> Graph:
     features = head_of(graph, "prototypes", file_name).graph_features
     front = _in_front(graph, features)
     layers = trained_layers(front, training, file_name)
-    states = real_parameters(front, layers)
-    part = part_behind(front, {layer.node: None for layer in layers})
-    problems: list[Problem] = []
-    real = with_real_part(front, part, {old: s.value for old, s in states.items()}, problems)
-    if problems:
-        raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
-    if features not in real.real:
-        raise error(
-            "GM362", f"no layer that learns has influence on {features.name!r}", file_name,
-            "name layers in front of the last one",
-        )  # fmt: skip
-    expect_no_state(front, {value for node in part for value in node.outputs}, file_name)
+    states, real = learning_part(front, layers, features, "the last one", file_name)
     names = Names(value.name for value in (*graph.inputs, *graph.outputs))
     infer, build = Builder("prototypes"), Builder("learning", STAGE)
     label = Value(FLAG, names.new("label"))

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from glowmcu.errors import ExitCode, error
+from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
 from glowmcu.gradient.builder import Builder
 from glowmcu.gradient.differentiate import MissingGradient, gradients
 from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.learning.layers import TrainedLayer
-from glowmcu.learning.real_part import real_constant
-from glowmcu.learning.stage import MEMORY, setting
+from glowmcu.learning.real_part import RealPart, part_behind, real_constant, with_real_part
+from glowmcu.learning.stage import MEMORY, expect_no_state, setting
 from glowmcu.ops.activation import Neg
 from glowmcu.ops.assign import Assign
 from glowmcu.ops.multiply_add import MultiplyAdd
@@ -31,6 +31,28 @@ def real_parameters(graph: Graph, layers: tuple[TrainedLayer, ...]) -> dict[Valu
                 state = Value(TensorType(data.shape, ElementType.F32), name)
                 found[value] = State(state, data, True)
     return found
+
+
+def learning_part(
+    graph: Graph, layers: tuple[TrainedLayer, ...], reached: Value, place: str, file_name: str
+) -> tuple[dict[Value, State], RealPart]:
+    """The parameters of `layers`, and the graph with all that these have influence on in real
+    numbers. Raises GM361, GM362 if `reached` is not among it (layers in front of `place` have to
+    be named), GM363.
+    """
+    states = real_parameters(graph, layers)
+    part = part_behind(graph, {layer.node: None for layer in layers})
+    problems: list[Problem] = []
+    real = with_real_part(graph, part, {old: s.value for old, s in states.items()}, problems)
+    if problems:
+        raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
+    if reached not in real.real:
+        raise error(
+            "GM362", f"no layer that learns has influence on {reached.name!r}", file_name,
+            f"name layers in front of {place}",
+        )  # fmt: skip
+    expect_no_state(graph, {value for node in part for value in node.outputs}, file_name)
+    return states, real
 
 
 class Descent:

@@ -9,26 +9,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
+from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.gradient.builder import Builder
 from glowmcu.ir.graph import Graph, State, Value
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.learning.contrast import with_contrast
-from glowmcu.learning.descent import Descent, real_parameters
+from glowmcu.learning.descent import Descent, learning_part
 from glowmcu.learning.fixed_point import with_fixed_point
 from glowmcu.learning.layers import TrainedLayer, trained_layers
 from glowmcu.learning.losses import LossGradient, cross_entropy, squared_error
 from glowmcu.learning.neighbours import with_neighbours
 from glowmcu.learning.normality import with_normality
 from glowmcu.learning.prototypes import with_prototypes
-from glowmcu.learning.real_part import RealPart, part_behind, with_real_part
+from glowmcu.learning.real_part import RealPart
 from glowmcu.learning.stage import (
     FLAG,
     ONE,
     STAGE,
     Names,
     called,
-    expect_no_state,
     learning_graph,
     told,
 )
@@ -64,18 +63,7 @@ def _with_real_numbers(
     graph: Graph, layers: tuple[TrainedLayer, ...], training: Training, file_name: str
 ) -> Graph:
     (result,) = graph.results
-    states = real_parameters(graph, layers)
-    problems: list[Problem] = []
-    part = part_behind(graph, {layer.node: None for layer in layers})
-    real = with_real_part(graph, part, {old: s.value for old, s in states.items()}, problems)
-    if problems:
-        raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
-    if result not in real.real:
-        raise error(
-            "GM362", f"no layer that learns has influence on {result.name!r}", file_name,
-            "name layers in front of the output",
-        )  # fmt: skip
-    expect_no_state(graph, {value for node in part for value in node.outputs}, file_name)
+    states, real = learning_part(graph, layers, result, "the output", file_name)
     names = Names(value.name for value in (*graph.inputs, *graph.outputs))
     build = Builder("learning", STAGE)
     arguments, learnt = _loss(build, training, real, real.real[result], names, file_name)
