@@ -6,6 +6,7 @@
 
 #include "glowmcu_base.h"
 
+#ifndef GLOWMCU_NO_FLOAT /* defined where -mgeneral-regs-only forbids arguments of that type */
 /*
  * round(real / scale) + zero_point in [least, most], halves away from zero: what QUANTIZE of
  * TensorFlow Lite Micro gives. Infinities saturate; NaN gives `least`.
@@ -34,5 +35,6 @@ static inline int32_t glowmcu_quantize(float real, float scale, int32_t zero_poi
     }
     return whole + zero_point;
 }
+#endif
 
 #endif /* GLOWMCU_QUANTIZE_H */

@@ -78,6 +78,7 @@ TARGETS = (
     "-mcpu=cortex-a7 -mthumb -mfloat-abi=softfp -mfpu=neon-vfpv4", "-mcpu=cortex-m23 -mthumb",
     "-mcpu=cortex-m4 -mthumb -mfloat-abi=soft", "-mcpu=cortex-m4 -mthumb -mno-unaligned-access",
     "-mcpu=cortex-m7 -mthumb -mfloat-abi=hard -mfpu=fpv5-d16 -Wcast-align=strict",
+    "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mgeneral-regs-only -DGLOWMCU_NO_FLOAT",
 )  # fmt: skip
 
 
