@@ -127,8 +127,18 @@ class Operation:
         """Ranges of the results when operand i stays within `inputs[i]`.
 
         `constants[i]` is operand i's data if it is known. Must hold for every such input; the
-        default is all that the results' types can store.
+        default is `ranges_from` where every range is known, else all that the results' types store.
         """
+        full = tuple(map(full_range, signature.outputs))
+        known = [range_ for range_ in inputs if range_ is not None]
+        if len(known) < len(inputs) or any(range_ is None for range_ in full):
+            return full
+        return self.ranges_from(known, signature, rounding)
+
+    def ranges_from(
+        self, known: Sequence[ValueRange], signature: Signature, rounding: Rounding
+    ) -> tuple[ValueRange | None, ...]:
+        """Ranges of the results when operand i stays within `known[i]`."""
         return tuple(map(full_range, signature.outputs))
 
     def macs(self, signature: Signature) -> int:

@@ -25,7 +25,7 @@ from glowmcu.ops.broadcasting import (
     multiplier_below_one,
 )
 from glowmcu.ops.fixed_point import multiply_by_quantized_multiplier, saturate, wrap_int32
-from glowmcu.ops.ranges import all_known, at_corners, unrestricted
+from glowmcu.ops.ranges import at_corners, unrestricted
 from glowmcu.ops.registry import operation
 
 #: An operand becomes its half of 20 bits more, which is exact.
@@ -82,15 +82,10 @@ class AddN(ElementwiseOperation):
         out = multiply_by_quantized_multiplier(scaled, multiplier, shift, rounding)
         return (saturate(out + signature.output.zero_point, -128, 127, dtype=np.dtype(np.int8)),)
 
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
+    def ranges_from(
+        self, known: Sequence[ValueRange], signature: Signature, rounding: Rounding
     ) -> tuple[ValueRange | None, ...]:
-        known = all_known(inputs, signature)
-        if known is None or self._largest_sum(signature) << SHIFT >= 2**31:
+        if self._largest_sum(signature) << SHIFT >= 2**31:
             return unrestricted(signature)
         corners = [tuple(range_.low for range_ in known), tuple(range_.high for range_ in known)]
         return (at_corners(self, corners, signature, rounding),)

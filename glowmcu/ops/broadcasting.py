@@ -11,11 +11,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
+from glowmcu.ir.operation import Operation, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
 from glowmcu.ops.fixed_point import quantize_multiplier
-from glowmcu.ops.ranges import all_known, enumerated, is_enumerable, unrestricted
+from glowmcu.ops.ranges import enumerated, is_enumerable, unrestricted
 
 MAX_BROADCAST_RANK = 6
 _NOT_COUNTED = (ElementType.F32, ElementType.BOOL, ElementType.UI32, ElementType.UI64)
@@ -38,15 +38,10 @@ class ElementwiseOperation(Operation):
             raise OperationError(f"expected {self.operand_count} operands, got {len(inputs)}")
         return (broadcast_shape([type_.shape for type_ in inputs]),)
 
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
+    def ranges_from(
+        self, known: Sequence[ValueRange], signature: Signature, rounding: Rounding
     ) -> tuple[ValueRange | None, ...]:
-        known = all_known(inputs, signature)
-        if known is None or len(known) != 1 or not is_enumerable(signature.inputs[0]):
+        if len(known) != 1 or not is_enumerable(signature.inputs[0]):
             return unrestricted(signature)
         return (enumerated(self, known[0], signature, rounding),)
 

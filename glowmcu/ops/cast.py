@@ -14,7 +14,7 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, Rounding, Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
-from glowmcu.ops.ranges import all_known, enumerated, is_enumerable, unrestricted
+from glowmcu.ops.ranges import enumerated, is_enumerable, unrestricted
 from glowmcu.ops.registry import operation
 
 
@@ -42,15 +42,10 @@ class Cast(Operation):
         result = np.where(inside, whole, np.where(wide > 0, highest, lowest))
         return (result.astype(element.numpy),)
 
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
+    def ranges_from(
+        self, known: Sequence[ValueRange], signature: Signature, rounding: Rounding
     ) -> tuple[ValueRange | None, ...]:
-        known = all_known(inputs, signature)
-        if known is None or not is_enumerable(signature.inputs[0]):
+        if not is_enumerable(signature.inputs[0]):
             return unrestricted(signature)
         return (enumerated(self, known[0], signature, rounding),)
 

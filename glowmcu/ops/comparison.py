@@ -22,7 +22,7 @@ from glowmcu.ops.broadcasting import (
     multiplier_below_one,
 )
 from glowmcu.ops.elementwise import CommonScale, Scale
-from glowmcu.ops.ranges import all_known, joined, unrestricted
+from glowmcu.ops.ranges import joined
 from glowmcu.ops.registry import operation
 
 _LEFT_SHIFT = 8
@@ -229,14 +229,7 @@ class Select(ElementwiseOperation):
         condition, a, b = inputs
         return (np.where(condition, a, b),)
 
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
+    def ranges_from(
+        self, known: Sequence[ValueRange], signature: Signature, rounding: Rounding
     ) -> tuple[ValueRange | None, ...]:
-        known = all_known(inputs, signature)
-        if known is None:
-            return unrestricted(signature)
         return (joined(known[1], known[2], signature.output),)

@@ -17,11 +17,10 @@ from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import Int64Array, ValueRange
 from glowmcu.ops.accumulator_range import conv_2d_range, depthwise_conv_2d_range
-from glowmcu.ops.fixed_point import Requantization, exact_float, saturate
-from glowmcu.ops.ranges import clamped, requantized, unrestricted
-from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
+from glowmcu.ops.fixed_point import exact_float
+from glowmcu.ops.real import clamp_float
 from glowmcu.ops.registry import operation
-from glowmcu.ops.wide import is_wide, requantization_for, verify_weighted
+from glowmcu.ops.weighted import WeightedOperation
 
 Pair = tuple[int, int]
 Padding = tuple[int, int, int, int]
@@ -79,17 +78,14 @@ def padded_image(shape: Shape, padding: Padding) -> Shape:
 
 
 @dataclass(frozen=True)
-class _Convolution(Operation):
+class _Convolution(WeightedOperation):
     """Attributes of both convolutions. `padding` is top, left, bottom, right.
 
     `clamp` is the fused activation in stored output units; None leaves the type's full range.
     """
 
-    channel_operands: ClassVar[tuple[int, ...]] = (1, 2)
     #: Axis of the weights that has one quantization scale a slice.
     channel_axis: ClassVar[int] = 0
-    #: Biases that go with 16-bit activations; they say how wide accumulators are.
-    wide_biases: ClassVar[tuple[ElementType, ...]] = (ElementType.I32, ElementType.I64)
     strides: Pair = (1, 1)
     dilations: Pair = (1, 1)
     padding: Padding = (0, 0, 0, 0)
@@ -102,23 +98,6 @@ class _Convolution(Operation):
             window_output_size(width, left + right, kernel[1], self.strides[1], self.dilations[1]),
         )
 
-    def verify(self, signature: Signature) -> None:
-        x, weights, bias = signature.inputs
-        if signature.output.element.is_float:
-            verify_float(signature)
-            return
-        if is_wide(signature):
-            verify_weighted(signature, *self.wide_biases)
-            return
-        for type_ in (x, weights, signature.output):
-            if type_.element is not ElementType.I8 or type_.quantization is None:
-                raise OperationError(f"expected quantized i8, got {type_}")
-        if bias.element is not ElementType.I32:
-            raise OperationError(f"expected i32 bias, got {bias}")
-        assert weights.quantization is not None
-        if any(weights.quantization.zero_points):
-            raise OperationError("weights must have zero point 0")
-
     def inner_shapes(self, signature: Signature) -> tuple[Shape, ...]:
         return (padded_image(signature.inputs[0].shape, self.padding),)
 
@@ -130,22 +109,8 @@ class _Convolution(Operation):
             padding=transposed_padding(self.padding),
         )
 
-    def clamp_range(self, signature: Signature) -> tuple[int, int]:
-        """Least and greatest stored result."""
-        return stored_clamp(self.clamp, signature.output)
-
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule((0,), {1: self.channel_axis}, {2: (0, 1)})
-
-    def requantization(self, signature: Signature) -> Requantization:
-        """Accumulator to output scale, one entry an output channel."""
-        x, weights, bias = signature.inputs
-        assert weights.quantization is not None
-        channels = signature.output.shape[3]
-        scales = weights.quantization.scales
-        scales = scales if len(scales) == channels else scales * channels
-        real = x.scale * np.array(scales) / signature.output.scale
-        return requantization_for(bias, real)
 
     def is_padded(self, signature: Signature) -> bool:
         """Whether some window reaches outside the image."""
@@ -156,30 +121,6 @@ class _Convolution(Operation):
             if self.padding[axis] or end > x.shape[1 + axis]:
                 return True
         return False
-
-    def accumulator_range(
-        self, weights: Array, x: ValueRange, signature: Signature
-    ) -> tuple[Int64Array, Int64Array]:
-        """Least and greatest sum of every output channel, without the bias."""
-        raise AssertionError(f"{type(self).__name__} has no accumulator range")
-
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
-    ) -> tuple[ValueRange | None, ...]:
-        (unrestricted_range,) = unrestricted(signature)
-        x, (weights, bias) = inputs[0], constants[1:]
-        if unrestricted_range is None:
-            return (None,)
-        limits = self.clamp_range(signature)
-        if x is None or weights is None or bias is None:
-            return (clamped(unrestricted_range, *limits),)
-        accumulator_range = self.accumulator_range(weights, x, signature)
-        requantization = self.requantization(signature)
-        return (requantized(accumulator_range, bias, requantization, limits, signature, rounding),)
 
     def input_rows(
         self, signature: Signature, first: int, end: int
@@ -217,21 +158,14 @@ class _Convolution(Operation):
     def _finish(self, sums: Array, bias: Array, signature: Signature, rounding: Rounding) -> Array:
         """Results of window sums, some pixels at a time: sums are widened to eight bytes."""
         if sums.size <= _AT_ONCE:
-            return self._results(sums, bias, signature, rounding)
+            return self.results(sums, bias, signature, rounding)
         pixels = sums.reshape(-1, sums.shape[-1])
         results = np.empty(pixels.shape, signature.output.element.numpy)
         step = max(1, _AT_ONCE // sums.shape[-1])
         for start in range(0, len(pixels), step):
             part = slice(start, start + step)
-            results[part] = self._results(pixels[part], bias, signature, rounding)
+            results[part] = self.results(pixels[part], bias, signature, rounding)
         return results.reshape(sums.shape)
-
-    def _results(self, sums: Array, bias: Array, signature: Signature, rounding: Rounding) -> Array:
-        accumulators = sums.astype(np.int64) + bias
-        scaled = self.requantization(signature).apply(accumulators, rounding)
-        out = scaled + signature.output.zero_point
-        dtype = signature.output.element.numpy
-        return saturate(out, *self.clamp_range(signature), dtype=dtype)
 
 
 @operation("conv_2d")

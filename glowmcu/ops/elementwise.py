@@ -31,7 +31,7 @@ from glowmcu.ops.fixed_point import (
     rises,
     saturate,
 )
-from glowmcu.ops.ranges import all_known, at_corners, clamped, enumerated, unrestricted
+from glowmcu.ops.ranges import at_corners, clamped, enumerated, unrestricted
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
 
@@ -122,15 +122,10 @@ class Arithmetic(ElementwiseOperation):
         element = signature.output.element
         return saturate(out, *self.clamp_range(signature), dtype=element.numpy)
 
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
+    def ranges_from(
+        self, known: Sequence[ValueRange], signature: Signature, rounding: Rounding
     ) -> tuple[ValueRange | None, ...]:
-        known = all_known(inputs, signature)
-        if known is None or is_plain_integer(signature):
+        if is_plain_integer(signature):
             return unrestricted(signature)
         if not self._is_extreme_at_corners(signature, rounding):
             (range_,) = unrestricted(signature)
@@ -293,16 +288,9 @@ class _Extremum(ElementwiseOperation):
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule((0, 1), unified=True)
 
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
+    def ranges_from(
+        self, known: Sequence[ValueRange], signature: Signature, rounding: Rounding
     ) -> tuple[ValueRange | None, ...]:
-        known = all_known(inputs, signature)
-        if known is None:
-            return unrestricted(signature)
         corners = [[range_.low for range_ in known], [range_.high for range_ in known]]
         return (at_corners(self, corners, signature, rounding),)
 
@@ -351,15 +339,10 @@ class Prelu(ElementwiseOperation):
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule((0, 1))
 
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
+    def ranges_from(
+        self, known: Sequence[ValueRange], signature: Signature, rounding: Rounding
     ) -> tuple[ValueRange | None, ...]:
-        known = all_known(inputs, signature)
-        if known is None or not known[1].is_constant.all():
+        if not known[1].is_constant.all():
             return unrestricted(signature)
         x, alpha = known
         return (enumerated(self, x, signature, rounding, [alpha.low]),)

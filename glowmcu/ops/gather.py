@@ -15,7 +15,7 @@ from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Sig
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
-from glowmcu.ops.ranges import all_known, over_channels, united, unrestricted
+from glowmcu.ops.ranges import over_channels, united
 from glowmcu.ops.registry import operation
 
 
@@ -30,16 +30,9 @@ class _Gathering(Operation):
         """Whether elements stay in their channel, the last axis."""
         return False
 
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
+    def ranges_from(
+        self, known: Sequence[ValueRange], signature: Signature, rounding: Rounding
     ) -> tuple[ValueRange | None, ...]:
-        known = all_known(inputs, signature)
-        if known is None:
-            return unrestricted(signature)
         if self.keeps_channels(signature):
             return (over_channels(signature.output, known[0].low, known[0].high),)
         return (united(known[0], signature.output),)

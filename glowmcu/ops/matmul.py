@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -18,23 +17,22 @@ from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import Int64Array, ValueRange
 from glowmcu.ops.accumulator_range import fully_connected_range
 from glowmcu.ops.fixed_point import Requantization, exact_float, requantization, saturate
-from glowmcu.ops.ranges import clamped, requantized, unrestricted
-from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
+from glowmcu.ops.real import clamp_float, verify_float
 from glowmcu.ops.real_scale import real_requantization
 from glowmcu.ops.registry import operation
+from glowmcu.ops.weighted import WeightedOperation
 from glowmcu.ops.wide import (
     ACCUMULATOR_END,
     expect_symmetric,
     is_wide,
     requantization_for,
-    verify_weighted,
     wide_requantization,
 )
 
 
 @operation("fully_connected")
 @dataclass(frozen=True)
-class FullyConnected(Operation):
+class FullyConnected(WeightedOperation):
     """Operands: input (…, I), weights (O, I), bias (O,); result (…, O).
 
     Weights per tensor (any zero point) or per output channel (zero point 0). `clamp` is the fused
@@ -42,7 +40,6 @@ class FullyConnected(Operation):
     LiteRT's reference kernel has it: the sum times the scale in float64, halves away from zero.
     """
 
-    channel_operands: ClassVar[tuple[int, ...]] = (1, 2)
     clamp: tuple[float, float] | None = None
     rounds_once: bool = False
 
@@ -57,27 +54,15 @@ class FullyConnected(Operation):
         return ((*x.shape[:-1], weights.shape[0]),)
 
     def verify(self, signature: Signature) -> None:
-        x, weights, bias = signature.inputs
-        if signature.output.element.is_float:
-            verify_float(signature)
-            return
-        if is_wide(signature):
-            verify_weighted(signature, ElementType.I32, ElementType.I64)
-            return
-        for type_ in (x, weights, signature.output):
-            if type_.element is not ElementType.I8 or type_.quantization is None:
-                raise OperationError(f"expected quantized i8, got {type_}")
-        if bias.element is not ElementType.I32:
-            raise OperationError(f"expected i32 bias, got {bias}")
-        assert weights.quantization is not None
-        if weights.quantization.per_channel and any(weights.quantization.zero_points):
-            raise OperationError("weights quantized per channel must have zero point 0")
-        if self.rounds_once:
+        super().verify(signature)
+        if self.rounds_once and not is_wide(signature) and not signature.output.element.is_float:
             self.requantization(signature)
 
-    def clamp_range(self, signature: Signature) -> tuple[int, int]:
-        """Least and greatest stored result."""
-        return stored_clamp(self.clamp, signature.output)
+    def verify_zero_points(self, signature: Signature) -> None:
+        weights = signature.inputs[1].quantization
+        assert weights is not None
+        if weights.per_channel and any(weights.zero_points):
+            raise OperationError("weights quantized per channel must have zero point 0")
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule((0,), {1: 0}, {2: (0, 1)})
@@ -107,39 +92,17 @@ class FullyConnected(Operation):
         columns = weights - points[:, np.newaxis]
         exact = exact_float(columns, x.dtype)
         rows = np.subtract(x, signature.inputs[0].zero_point, dtype=exact)
-        accumulators = (rows @ columns.astype(exact).T).astype(np.int64) + bias
-        scaled = self.requantization(signature).apply(accumulators, rounding)
-        out = scaled + signature.output.zero_point
-        dtype = signature.output.element.numpy
-        return (saturate(out, *self.clamp_range(signature), dtype=dtype),)
+        sums = rows @ columns.astype(exact).T
+        return (self.results(sums, bias, signature, rounding),)
 
     def accumulator_range(
         self, weights: Array, x: ValueRange, signature: Signature
     ) -> tuple[Int64Array, Int64Array]:
-        """Least and greatest sum of every output channel, without the bias."""
         x_type, weights_type, _ = signature.inputs
         assert weights_type.quantization is not None
         points = np.array(weights_type.quantization.zero_points, np.int16)
         columns = weights - points[:, np.newaxis]
         return fully_connected_range(columns, x, x_type.zero_point)
-
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
-    ) -> tuple[ValueRange | None, ...]:
-        (unrestricted_range,) = unrestricted(signature)
-        x, (weights, bias) = inputs[0], constants[1:]
-        if unrestricted_range is None:
-            return (None,)
-        limits = self.clamp_range(signature)
-        if x is None or weights is None or bias is None:
-            return (clamped(unrestricted_range, *limits),)
-        accumulator_range = self.accumulator_range(weights, x, signature)
-        requantization = self.requantization(signature)
-        return (requantized(accumulator_range, bias, requantization, limits, signature, rounding),)
 
     def macs(self, signature: Signature) -> int:
         return signature.output.element_count * signature.inputs[1].shape[1]

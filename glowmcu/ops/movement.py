@@ -12,11 +12,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.operation import Operation, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import Shape
 from glowmcu.ir.value_range import ValueRange
-from glowmcu.ops.ranges import all_known, at_extremes, unrestricted
+from glowmcu.ops.ranges import at_extremes
 
 Loop = tuple[int, int]
 
@@ -116,16 +116,9 @@ class Movement(Operation):
         operands = tuple(range(len(signature.inputs)))
         return QuantizationRule(operands, result=ResultRange.SAME, unified=len(operands) > 1)
 
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
+    def ranges_from(
+        self, known: Sequence[ValueRange], signature: Signature, rounding: Rounding
     ) -> tuple[ValueRange | None, ...]:
-        known = all_known(inputs, signature)
-        if known is None:
-            return unrestricted(signature)
         return at_extremes(self, known, signature, rounding)
 
     def aliases(self, signature: Signature) -> Mapping[int, int]:

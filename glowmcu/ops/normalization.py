@@ -29,7 +29,7 @@ from glowmcu.ops.fixed_point import (
     saturate,
 )
 from glowmcu.ops.gemmlowp import exp_on_negative_values, multiply
-from glowmcu.ops.ranges import all_known, at_extremes, unrestricted
+from glowmcu.ops.ranges import at_extremes, unrestricted
 from glowmcu.ops.real import verify_float
 from glowmcu.ops.registry import operation
 
@@ -160,16 +160,11 @@ class Softmax(AlongLastAxis):
         exponentials = np.exp(np.float32(self.beta) * (x - x.max(-1, keepdims=True)))
         return np.asarray(exponentials / exponentials.sum(-1, keepdims=True))
 
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
+    def ranges_from(
+        self, known: Sequence[ValueRange], signature: Signature, rounding: Rounding
     ) -> tuple[ValueRange | None, ...]:
         """Any probability, but that of a single class is always the same."""
-        known = all_known(inputs, signature)
-        if known is None or signature.output.shape[-1] > 1:
+        if signature.output.shape[-1] > 1:
             return unrestricted(signature)
         return at_extremes(self, known, signature, rounding)
 

@@ -15,7 +15,6 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ir.value_range import Int64Array, ValueRange, full_range
 from glowmcu.ops.fixed_point import Requantization
 
-Ranges = Sequence[ValueRange | None]
 OutputRanges = tuple[ValueRange | None, ...]
 
 #: Types with few enough values to try them all.
@@ -25,14 +24,6 @@ _ENUMERABLE = (ElementType.I8, ElementType.UI8, ElementType.I16, ElementType.BOO
 def unrestricted(signature: Signature) -> OutputRanges:
     """All that the results' types can store."""
     return tuple(map(full_range, signature.outputs))
-
-
-def all_known(inputs: Ranges, signature: Signature) -> list[ValueRange] | None:
-    """The operands' ranges where each has one, and so has each result; else None."""
-    if any(full_range(type_) is None for type_ in signature.outputs):
-        return None
-    known = [range_ for range_ in inputs if range_ is not None]
-    return known if len(known) == len(inputs) else None
 
 
 def over_channels(type_: TensorType, low: Array, high: Array) -> ValueRange:

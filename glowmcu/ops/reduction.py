@@ -21,7 +21,7 @@ from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
 from glowmcu.ops.broadcasting import expect_quantized, largest_offset
 from glowmcu.ops.fixed_point import Requantization, quantize_multiplier, rises, saturate
-from glowmcu.ops.ranges import all_known, at_extremes, unrestricted
+from glowmcu.ops.ranges import at_extremes, unrestricted
 from glowmcu.ops.registry import operation
 
 
@@ -99,15 +99,11 @@ class _Summation(PlainReduction):
         """Sum to output scale."""
         raise AssertionError(f"{type(self).__name__} has no scale")
 
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
+    def ranges_from(
+        self, known: Sequence[ValueRange], signature: Signature, rounding: Rounding
     ) -> tuple[ValueRange | None, ...]:
-        known, x = all_known(inputs, signature), signature.inputs[0]
-        if known is None or is_plain(x):
+        x = signature.inputs[0]
+        if is_plain(x):
             return unrestricted(signature)
         most, scale = self.reduced_count(x) * largest_offset(x), self.requantization(signature)
         if not rises(most, scale.multipliers, scale.shifts, rounding).all():
@@ -205,16 +201,9 @@ class _Extreme(Reduction):
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule(result=ResultRange.SAME)
 
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
+    def ranges_from(
+        self, known: Sequence[ValueRange], signature: Signature, rounding: Rounding
     ) -> tuple[ValueRange | None, ...]:
-        known = all_known(inputs, signature)
-        if known is None:
-            return unrestricted(signature)
         return at_extremes(self, known, signature, rounding)
 
 

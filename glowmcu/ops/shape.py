@@ -10,7 +10,7 @@ from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Sig
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
-from glowmcu.ops.ranges import all_known, at_extremes, unrestricted
+from glowmcu.ops.ranges import at_extremes
 from glowmcu.ops.registry import operation
 
 
@@ -41,16 +41,9 @@ class Reshape(Operation):
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule(result=ResultRange.SAME)
 
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
+    def ranges_from(
+        self, known: Sequence[ValueRange], signature: Signature, rounding: Rounding
     ) -> tuple[ValueRange | None, ...]:
-        known = all_known(inputs, signature)
-        if known is None:
-            return unrestricted(signature)
         if signature.inputs[0].shape[-1:] == self.shape[-1:]:
             return (known[0],)
         return at_extremes(self, known, signature, rounding)

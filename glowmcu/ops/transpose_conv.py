@@ -18,23 +18,21 @@ from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import Int64Array, ValueRange
 from glowmcu.ops.accumulator_range import conv_2d_range
 from glowmcu.ops.convolution import Pair, window_extent
-from glowmcu.ops.fixed_point import Requantization, saturate
-from glowmcu.ops.ranges import clamped, requantized, unrestricted
-from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
+from glowmcu.ops.real import clamp_float
 from glowmcu.ops.registry import operation
-from glowmcu.ops.wide import is_wide, requantization_for, verify_weighted
+from glowmcu.ops.weighted import WeightedOperation
 
 
 @operation("transpose_conv_2d")
 @dataclass(frozen=True)
-class TransposeConv2D(Operation):
+class TransposeConv2D(WeightedOperation):
     """Operands: input NHWC, weights OHWI (I = input channels of one group), bias (O,).
 
     `size` is the result's height and width; `padding` (top, left) is cut off in front. `clamp` is
     the fused activation in stored output units; None leaves the full range.
     """
 
-    channel_operands: ClassVar[tuple[int, ...]] = (1, 2)
+    wide_biases: ClassVar[tuple[ElementType, ...]] = (ElementType.I64,)
     size: Pair = (1, 1)
     strides: Pair = (1, 1)
     padding: Pair = (0, 0)
@@ -58,23 +56,9 @@ class TransposeConv2D(Operation):
         return ((x.shape[0], *self.size, weights.shape[0]),)
 
     def verify(self, signature: Signature) -> None:
-        if signature.output.element.is_float:
-            verify_float(signature)
-            return
-        x, weights, bias = signature.inputs
-        if not self.is_plain(signature):
+        if not signature.output.element.is_float and not self.is_plain(signature):
             raise OperationError("groups and dilation are supported on f32 only")
-        if is_wide(signature):
-            verify_weighted(signature, ElementType.I64)
-            return
-        for type_ in (x, weights, signature.output):
-            if type_.element is not ElementType.I8 or type_.quantization is None:
-                raise OperationError(f"expected quantized i8, got {type_}")
-        if bias.element is not ElementType.I32:
-            raise OperationError(f"expected i32 bias, got {bias}")
-        assert weights.quantization is not None
-        if any(weights.quantization.zero_points):
-            raise OperationError("weights must have zero point 0")
+        super().verify(signature)
 
     def hw_transposed(self) -> Operation:
         return replace(
@@ -95,20 +79,6 @@ class TransposeConv2D(Operation):
             return None
         return QuantizationRule((0,), {1: 0}, {2: (0, 1)})
 
-    def clamp_range(self, signature: Signature) -> tuple[int, int]:
-        """Least and greatest stored result."""
-        return stored_clamp(self.clamp, signature.output)
-
-    def requantization(self, signature: Signature) -> Requantization:
-        """Accumulator to output scale, one entry an output channel."""
-        x, weights, bias = signature.inputs
-        assert weights.quantization is not None
-        channels = signature.output.shape[3]
-        scales = weights.quantization.scales
-        scales = scales if len(scales) == channels else scales * channels
-        real = x.scale * np.array(scales) / signature.output.scale
-        return requantization_for(bias, real)
-
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
@@ -118,36 +88,13 @@ class TransposeConv2D(Operation):
         shifted = x.astype(np.float64) - signature.inputs[0].zero_point
         sums = self._scatter(shifted, weights.astype(np.float64))
         # float64 holds every partial sum exactly: |sum| < 2^53.
-        accumulators = sums.astype(np.int64) + bias
-        scaled = self.requantization(signature).apply(accumulators, rounding)
-        out = scaled + signature.output.zero_point
-        dtype = signature.output.element.numpy
-        return (saturate(out, *self.clamp_range(signature), dtype=dtype),)
+        return (self.results(sums, bias, signature, rounding),)
 
     def accumulator_range(
         self, weights: Array, x: ValueRange, signature: Signature
     ) -> tuple[Int64Array, Int64Array]:
-        """Least and greatest sum of every output channel, without the bias."""
         # Every result sees some of the taps, each at most once.
         return conv_2d_range(weights, x, signature.inputs[0].zero_point, padded=True)
-
-    def output_ranges(
-        self,
-        inputs: Sequence[ValueRange | None],
-        constants: Sequence[Array | None],
-        signature: Signature,
-        rounding: Rounding,
-    ) -> tuple[ValueRange | None, ...]:
-        (unrestricted_range,) = unrestricted(signature)
-        x, (weights, bias) = inputs[0], constants[1:]
-        if unrestricted_range is None:
-            return (None,)
-        limits = self.clamp_range(signature)
-        if x is None or weights is None or bias is None:
-            return (clamped(unrestricted_range, *limits),)
-        accumulator_range = self.accumulator_range(weights, x, signature)
-        requantization = self.requantization(signature)
-        return (requantized(accumulator_range, bias, requantization, limits, signature, rounding),)
 
     def _canvas(self, x: Shape, weights: Shape) -> Shape:
         """All that kernels around pixels reach, before it is cut."""
