@@ -249,7 +249,7 @@ def _written(
         compilation.manifest,
         board,
         code,
-        notes=(*told, *_notes(compilation, given, board.core)),
+        notes=(*told, *_notes(compilation, given, board.core, options.goal)),
         choices=kernel_choices(compilation),
         curve=compilation.curve,
         memory_passes=tuple(
@@ -273,7 +273,9 @@ def _keep_facts(bundle: Bundle, compilation: Compilation) -> None:
     keep_facts(bundle.path, compile=told, code=bundle.code_by_region, graphs=graphs)
 
 
-def _notes(compilation: Compilation, given: GivenModel, core_name: str) -> tuple[str, ...]:
+def _notes(
+    compilation: Compilation, given: GivenModel, core_name: str, goal: Goal
+) -> tuple[str, ...]:
     """Sentences for the user: quality that is low or unmeasured, and what computes in float."""
     quality = compilation.manifest.quality
     notes = [note for entry in quality for note in warning_notes(entry)]
@@ -285,7 +287,7 @@ def _notes(compilation: Compilation, given: GivenModel, core_name: str) -> tuple
     ):
         notes.append(ROUNDED_ALONE)
     if "four_bit_weights" in compilation.manifest.options:
-        stored = stored_weights_note(compilation.graph, compilation.selections, core_name)
+        stored = stored_weights_note(compilation.graph, compilation.selections, core_name, goal)
         notes += [stored] if stored else []
     notes += compilation.notes
     if compilation.float_graph is not None:

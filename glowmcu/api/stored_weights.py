@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.kernels.selection.select import Selection
@@ -34,15 +35,20 @@ def four_bit_weights_stored(graph: Graph, selections: Mapping[Node, Selection]) 
 
 
 def stored_weights_note(
-    graph: Graph, selections: Mapping[Node, Selection], core: str
+    graph: Graph, selections: Mapping[Node, Selection], core: str, goal: Goal
 ) -> str | None:
     """A sentence for the user; None if every layer stores two to a byte."""
     wide, layers = four_bit_weights_stored(graph, selections)
     if not wide:
         return None
-    return (
+    told = (
         f"weights of four bits: {count(wide)} of {count(layers)} layers with a byte for each, as "
         f"their kernels on {core} do not read two from a byte"
+    )
+    if goal is Goal.FLASH:
+        return told
+    return (
+        f"{told}; --optimize flash keeps them shorter where it can, and decodes a layer at a time"
     )
 
 

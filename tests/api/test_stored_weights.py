@@ -54,3 +54,4 @@ def test_a_layer_with_two_weights_in_a_byte_is_not_counted(tmp_path: Path) -> No
         assert ("fully_connected.nibbles_dsp" in kernels) == (board == "nucleo-l4r5zi")
     assert told["nucleo-l4r5zi"] == []
     assert "1 of 1 layers with a byte for each" in told["rp2040"][0]
+    assert "--optimize flash" in told["rp2040"][0]
