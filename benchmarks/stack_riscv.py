@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from benchmarks.stack_code import Frame, FunctionWalk, Instruction, StackError
 
 _IMMEDIATE = re.compile(r"(-?(?:0x[0-9a-f]+|\d+))$")
+_PLACE = re.compile(r"(-?\d+)\((\w+)\)$")
 _CONDITIONS = ("beq", "bne", "blt", "bge", "bltu", "bgeu", "beqz", "bnez")
 #: How many instructions before may have made the constant that moves the stack pointer.
 _NEAR = 8
@@ -44,10 +45,14 @@ class RiscVFunction(FunctionWalk):
         elif name in ("jalr", "jr"):
             is_call = item.name == "c.jalr" or (item.name == "jalr" and first != "zero")
             target = "ra" if is_call else operands.removeprefix("zero,")
+            table = self._table(item)
+            if table is not None:
+                yield table, moved
             if is_call:
-                self.calls.add((moved, None))
+                if table is None:
+                    self.calls.add((moved, None))
                 yield self._onwards(item), moved
-            elif target not in ("ra", "0(ra)"):
+            elif table is None and target not in ("ra", "0(ra)"):
                 self.switches.append(moved)
         elif name in _CONDITIONS:
             yield from self._jump(item, moved, is_call=False)
@@ -65,6 +70,29 @@ class RiscVFunction(FunctionWalk):
         else:
             yield item.target, moved
 
+    def _table(self, item: Instruction) -> int | None:
+        """Where rows of code begin of which the jump takes one: `auipc t0,0`, `add t0,t0,t1` and
+        `jalr 360(t0)`, as newlib's memset has them. None of any other jump by a register.
+        """
+        found = _PLACE.search(item.operands)
+        if found is None:
+            return None
+        made: list[tuple[str, int]] = []
+        for at in self._before(item):
+            line = self.by_address[at]
+            operands = line.operands.split(",")
+            if operands[0] == found[2]:
+                made.append((line.name.removeprefix("c."), at))
+        if [name for name, _ in made[-2:]] != ["auipc", "add"]:
+            return None
+        at = made[-2][1]
+        high = int(self.by_address[at].operands.partition(",")[2], 0)
+        return at + (high << 12) + int(found[1])
+
+    def _before(self, item: Instruction) -> list[int]:
+        """Addresses of the instructions before it."""
+        return sorted(at for at in self.by_address if self.entry <= at < item.address)[-_NEAR:]
+
     def _moved(self, item: Instruction) -> int:
         """By how much an instruction takes the stack pointer down."""
         name, operands = item.name.removeprefix("c."), item.operands.split(",")
@@ -79,9 +107,8 @@ class RiscVFunction(FunctionWalk):
 
     def _constant(self, item: Instruction, register: str) -> int:
         """What instructions before have put into the register."""
-        before = sorted(at for at in self.by_address if at < item.address)[-_NEAR:]
         value: int | None = None
-        for at in before:
+        for at in self._before(item):
             line = self.by_address[at]
             found = _IMMEDIATE.search(line.operands)
             name, operands = line.name.removeprefix("c."), line.operands.split(",")

@@ -128,3 +128,31 @@ def test_the_walk_finds_the_frames_that_the_compiler_reports(
     assert len(symbols) >= 4  # much is inlined
     for symbol, size in symbols.items():
         assert found.frame(symbol).own_bytes == size, symbol
+
+
+_ROWS = """
+void fill(void *to, int at);
+void go(void *to, int at);
+__asm__(".text\\n.option norvc\\n.globl fill\\n.type fill,@function\\nfill:\\n"
+    "addi sp,sp,-16\\n"
+    "auipc t0,0\\n"
+    "add t0,t0,a1\\n"
+    "mv t1,ra\\n"
+    "{jump}\\n"
+    "mv ra,t1\\n"
+    "addi sp,sp,16\\n"
+    "ret\\n"
+    "addi sp,sp,-32\\n"
+    "addi sp,sp,32\\n"
+    "ret\\n.size fill,.-fill\\n");
+void go(void *to, int at) {{ fill(to, at); }}
+"""
+
+
+@pytest.mark.riscv
+@pytest.mark.parametrize("jump", ["jalr ra,28(t0)", "jalr zero,28(t0)"])
+def test_a_jump_into_rows_of_code_stays_in_its_function(jump: str, tmp_path: Path) -> None:
+    source = tmp_path / "rows.c"
+    source.write_text(_ROWS.format(jump=jump), encoding="utf-8")
+    frame = linked([source], tmp_path, "rv32imc", ("go",)).frame("fill")
+    assert (frame.own_bytes, frame.calls) == (48, frozenset())
