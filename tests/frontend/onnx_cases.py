@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tests.frontend.onnx_damage import Case, Several, c, w, x
+from tests.frontend.onnx_runtime_cases import RUNTIME, ms
 from tests.frontend.onnx_structured_cases import STRUCTURED, data, op
 
 _IMAGE = (1, 4, 5, 6)
-_MICROSOFT, _QONNX = "com.microsoft", "qonnx.custom_op.general"
+_QONNX = "qonnx.custom_op.general"
 _F, _I32, _I64, _BOOL = "float32", "int32", "int64", "bool"
-
-
-def _ms(kind: str, *operands: Any, **attributes: Any) -> Case:
-    return Case(kind, operands, attributes, domain=_MICROSOFT)
 
 
 def _quant(kind: str, *operands: Any, **attributes: Any) -> Case:
@@ -33,6 +30,7 @@ _CONV = {"strides": [1, 2], "dilations": [2, 1], "pads": [1, 0, 2, 1], "kernel_s
 
 CASES: dict[str, tuple[Case, ...]] = {
     **STRUCTURED,
+    **RUNTIME,
     "activation": (
         op("Exp", x(2, 3)), op("Relu", x(2, 3)), op("Relu", x(2, 3, dtype=_I32)),
         op("Celu", x(2, 3), alpha=2.0), op("Elu", x(2, 3), alpha=0.5),
@@ -162,15 +160,15 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("DynamicQuantizeLinear", x(2, 3), out=3),
     ),
     "quantized_operators": (
-        _ms("QLinearAdd", *_bytes(2, 3), *_bytes(3), _scale(2), c(7, "uint8")),
+        ms("QLinearAdd", *_bytes(2, 3), *_bytes(3), _scale(2), c(7, "uint8")),
         op("QLinearConv", *_bytes(1, 4, 5), w(2, 4, 3).astype("uint8"), c([0.5, 0.25], _F),
             c([1, 2], "uint8"), _scale(2), c(7, "uint8"), c([5, 6], _I32), pads=[1, 0]),
         op("QLinearMatMul", *_bytes(2, 4), w(4, 3).astype("uint8"), c([0.5, 0.25, 1], _F),
             c([1, 2, 3], "uint8"), _scale(2), c(7, "uint8")),
-        _ms("QGemm", *_bytes(2, 4), w(3, 4).astype("int8"), c([0.5, 0.25, 1], _F),
+        ms("QGemm", *_bytes(2, 4), w(3, 4).astype("int8"), c([0.5, 0.25, 1], _F),
             c([0, 0, 0], "int8"), c([5, 6, 7], _I32), _scale(2), c(7, "uint8"), transB=1),
-        _ms("QLinearSigmoid", *_bytes(2, 3), _scale(1 / 256), c(0, "uint8"), channels_last=0),
-        _ms("QLinearConcat", _scale(), c(3, "uint8"), *_bytes(2, 3), *_bytes(2, 1), axis=1),
+        ms("QLinearSigmoid", *_bytes(2, 3), _scale(1 / 256), c(0, "uint8"), channels_last=0),
+        ms("QLinearConcat", _scale(), c(3, "uint8"), *_bytes(2, 3), *_bytes(2, 1), axis=1),
         op("ConvInteger", x(1, 4, 5, dtype="uint8"), w(2, 4, 3).astype("int8"), c(3, "uint8"),
             c([1, 2], "int8"), pads=[1, 0]),
         op("MatMulInteger", x(2, 4, dtype="uint8"), x(4, 3, dtype="int8"), x(2, dtype="uint8"),

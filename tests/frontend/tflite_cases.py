@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,19 @@ def _wide(*shape: int) -> Any:
     return t(shape, "UINT32")
 
 
+def _decoded(
+    encoded: list[int], shape: tuple[int, ...], *own: int, kind: int, values: list[int],
+    channels: int = 1,
+) -> Case:  # fmt: skip
+    """int8 weights as a pair of DECODE's: 16 bytes of metadata go before their values."""
+    metadata = [kind, 1, 0, 0, *own]
+    ancillary = [*metadata, *[0] * (16 - len(metadata)), *(value % 256 for value in values)]
+    result = replace(w(shape, channels), data=None)
+    return _custom("TFLM_DECODE", (c(encoded, UI8), c(ancillary, UI8)), (result,))
+
+
+#: Of Huffman codes 0, 10, 110 and 111: by two bits and, behind 11, by one; 16 bits an entry.
+_TABLE = [5, 0x88, 5, 0x88, 0xFD, 0x90, 1, 0, 77, 0x88, 0x80, 0x88]
 _BANK = [c([i + 1, i, 3], I16) for i in range(3)]
 _COEFFICIENTS = {
     "smoothing": 409, "one_minus_smoothing": 15975, "alternate_smoothing": 983,
@@ -146,6 +160,15 @@ CASES: dict[str, tuple[Case, ...]] = {
             {"padding": 0, **_SQUARE, "dilation_h_factor": 2, "dilation_w_factor": 1,
              "depth_multiplier": 2},
         ),
+    ),
+    "decode": (
+        _decoded([0b00011011, 0b11100100], (2, 4), 1, 2, 4, kind=0, channels=2,
+                 values=[1, 2, 3, -4, 5, 6, 7, -8]),
+        _decoded([0b10100110], (2, 4), 1, kind=2, values=[1, 2, 3, -4]),
+        _decoded([0b01011011, 0b10010000, 0, 0], (2, 3), 1, 0x10, kind=1, values=_TABLE),
+        _custom("TFLM_DECODE", (c([0b10100000], UI8), c([2, 1, 0, 0, 1, *[0] * 11, 3, 4], UI8),
+                c([0b11000000], UI8), c([2, 1, 0, 0, 1, *[0] * 11, 5, 6], UI8)),
+                (t((3,), I8, 0.5, 0), t((2, 1), I8, 0.5, 9))),
     ),
     "detection": (_detection(F, is_regular=False), _detection(UI8, is_regular=True),
                   *(_detection(F, regular, is_open=True) for regular in (False, True))),
