@@ -15,6 +15,7 @@ from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven
 from glowmcu.api.kernel_choices import kernel_choices
 from glowmcu.api.pipeline_files import read_source
 from glowmcu.api.stored_weights import stored_weights_note
+from glowmcu.argument_types import arguments_checked
 from glowmcu.asked_in_python import in_python
 from glowmcu.board import Board, PlacementRequest, find_board
 from glowmcu.bundle import Bundle, MemoryPass
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from glowmcu.quant.request import QuantizationRequest
 
 
+@arguments_checked
 def compile(
     model: ModelGiven, board: str = "generic", output: str | Path | None = None,
     name: str | None = None, optimize: Optimize = "balanced", rounding: RoundingWord = "double",
