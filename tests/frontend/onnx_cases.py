@@ -233,6 +233,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("DFT", x(2, 6, 2), c(8), c(-2), inverse=0, onesided=0, opset=20),
         op("DFT", x(7, 2, 2), axis=0, inverse=1), op("DFT", x(2, 5, 2), axis=1, inverse=1,
             onesided=1),
+        op("DFT", x(2, 5, 2), c(8), axis=1, inverse=1, onesided=1),
         op("STFT", x(2, 10, 1), c(3), c([1, 2, 3, 4], _F), c(4), onesided=1),
         op("STFT", x(1, 9), c(2), None, c(3), onesided=0),
     ),
