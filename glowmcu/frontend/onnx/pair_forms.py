@@ -66,9 +66,9 @@ def form_of(type_: TensorType) -> Form:
         shift = 128 if type_.element is ElementType.UI8 else 0
         points = tuple(point - shift for point in quantization.zero_points)
         return Form(ElementType.I8, replace(quantization, zero_points=points))
-    if not any(quantization.zero_points):
-        return Form(ElementType.I16, quantization)
     (scale,), (point,) = quantization.scales, quantization.zero_points
+    if point == 0:
+        return Form(ElementType.I16, quantization)
     wider = around_zero(scale * _farthest(ElementType.I16, point) / INT16_MAX)
     ratio = scale / wider.quantization.scales[0]
     low, high = (round((limit - point) * ratio) for limit in ElementType.I16.limits)

@@ -23,21 +23,22 @@ def import_matmul_nbits(state: Import, op: NodeRecord) -> None:
     """Weights of 2, 4 or 8 bits in blocks with a scale each, which must be known."""
     if state.has(op, 4):
         raise Unsupported("GM105", "MatMulNBits: rows in another order (g_idx) are not supported")
-    inner, columns, first = op.integer("K", 0), op.integer("N", 0), op.outputs[0]
-    matrix = np.ascontiguousarray(_real_blocks(state, op)[:, :inner].T)
+    first, matrix = op.outputs[0], np.ascontiguousarray(_real_matrix_of_blocks(state, op).T)
     name = constant(state, op, f"{first}/weights", matrix)
     if not state.has(op, 5):
         run(state, op, "MatMul", (op.inputs[0], name), first)
         return
     bias = state.value(op, 5)
-    if bias.type.shape != (columns,):
-        raise Unsupported("GM106", f"MatMulNBits: a bias of {bias.type} for {columns} columns")
+    if bias.type.shape != matrix.shape[1:]:
+        raise Unsupported(
+            "GM106", f"MatMulNBits: a bias of {bias.type} for {matrix.shape[1]} columns"
+        )
     product = run(state, op, "MatMul", (op.inputs[0], name), f"{first}/product")
     run(state, op, "Add", (product, op.inputs[5]), first)
 
 
-def _real_blocks(state: Import, op: NodeRecord) -> Array:
-    """float32 (columns, rows), with the rows that fill up the last block."""
+def _real_matrix_of_blocks(state: Import, op: NodeRecord) -> Array:
+    """float32 (columns, rows), without the rows that fill up the last block."""
     inner, columns = op.integer("K", 0), op.integer("N", 0)
     bits, size = op.integer("bits", 4), op.integer("block_size", 0)
     # onnxruntime's own rule; a block then ends with a byte.
@@ -58,7 +59,7 @@ def _real_blocks(state: Import, op: NodeRecord) -> Array:
     offsets = stored.reshape(columns, blocks, size).astype(np.float32)
     offsets -= _zero_points(state, op, columns, blocks, bits)[:, :, np.newaxis]
     real: Array = offsets * scales.reshape(columns, blocks, 1)
-    return real.reshape(columns, -1)
+    return real.reshape(columns, -1)[:, :inner]
 
 
 def _bytes(state: Import, op: NodeRecord, position: int, what: str) -> Array:
