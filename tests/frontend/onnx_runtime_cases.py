@@ -29,10 +29,13 @@ _STEPS, _HIDDEN = 3, 2
 _GATES = 4 * _HIDDEN
 
 
-def _lstm(*scales: Any, directions: int = 1, **attributes: Any) -> Case:
+def _lstm(
+    *scales: Any, directions: int = 1, peepholes: Any = None, **attributes: Any
+) -> Case:  # fmt: skip
     """Sequences of two examples with three features; scales and zero points of both matrices."""
     matrices = [_bytes(directions, inputs, _GATES, dtype="int8") for inputs in (3, _HIDDEN)]
-    operands = (x(_STEPS, 2, 3), *matrices, w(directions, 2 * _GATES), *[None] * 4, *scales)
+    operands = (x(_STEPS, 2, 3), *matrices, w(directions, 2 * _GATES), *[None] * 3, peepholes,
+                *scales)  # fmt: skip
     return ms("DynamicQuantizeLSTM", *operands, out=3, hidden_size=_HIDDEN, **attributes)
 
 
@@ -71,7 +74,8 @@ RUNTIME: dict[str, tuple[Case, ...]] = {
             c(np.arange(6) / 2, _F), **{**_BLOCKS, "bits": 2}),
         ms("MatMulNBits", x(1, 20), _bytes(3, 2, 16), c(np.arange(1, 7) / 4, _F),
             c(np.arange(6) + 125, "uint8"), **{**_BLOCKS, "bits": 8}),
-        _lstm(c([0.5], _F), c([0], "int8"), c([0.25], _F), c([3], "int8")),
+        _lstm(c([0.5], _F), c([0], "int8"), c([0.25], _F), c([3], "int8"),
+              peepholes=w(1, 3 * _HIDDEN)),
         _lstm(c([[0.5] * _GATES] * 2, _F), c([[1] * _GATES] * 2, "int8"), c([0.25, 0.5], _F),
             c([3, 4], "int8"), directions=2, direction="bidirectional"),
     ),

@@ -207,6 +207,26 @@ def test_uint16_that_others_read_is_refused(reader: str) -> None:
         reference_graph(data, "m.onnx")
 
 
+@pytest.mark.parametrize("kind", ["short", "beside the model"])
+def test_damaged_uint16_is_refused_where_it_is_read(kind: str) -> None:
+    nodes = [
+        *pair("x", "s", "z", "a"),
+        node("DequantizeLinear", "c s z", "b"),
+        node("Add", "a b", "y"),
+    ]
+    constants = {**SCALES, "z": np.array(32768, np.uint16), "c": np.zeros((1, 64), np.uint16)}
+    made = onnx.load_model_from_string(model(nodes, constants, [value("y", F32, 1, 64)]))
+    (tensor,) = [item for item in made.graph.initializer if item.name == "c"]
+    if kind == "short":
+        tensor.raw_data = b"\0\0\0"
+    else:
+        tensor.ClearField("raw_data")
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value="weights.bin")
+    with pytest.raises(GlowmcuError, match=r"GM1\d\d.*'[cz]' is UINT16"):
+        reference_graph(made.SerializeToString(), "m.onnx")
+
+
 def test_a_file_says_what_becomes_of_its_16_bits(tmp_path: Path) -> None:
     for activations, symmetric in (("QInt16", True), ("QUInt16", True)):
         data = quantized("layers", tmp_path, activations, symmetric)

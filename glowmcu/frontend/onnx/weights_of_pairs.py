@@ -87,15 +87,10 @@ class PairConstants:
         x = source.inputs[0]
         if x.type.element not in PAIRED or x.type.quantization is None:
             raise Refused
-        data = self._graph.constant_data(x)
-        assert data is not None
-        if x.type.element is ElementType.I16:
-            if x.type.quantization.per_channel:
-                raise Refused
-            form = form_of(x.type)
-            return form.stored(self._real(value)), form.quantization
-        shift = 128 if x.type.element is ElementType.UI8 else 0
-        return (data.astype(np.int64) - shift).astype(np.int8), form_of(x.type).quantization
+        if x.type.quantization.per_channel:
+            raise Refused
+        form = form_of(x.type)
+        return form.stored(self._real(value)), form.quantization
 
     def weights(
         self, value: Value, axis: int | None, around_zero: bool
