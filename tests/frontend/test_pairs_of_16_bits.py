@@ -207,6 +207,27 @@ def test_uint16_that_others_read_is_refused(reader: str) -> None:
         reference_graph(data, "m.onnx")
 
 
+@pytest.mark.parametrize("scales", [(1e30, 1e-30), (1e-30, 1e30), (3.4e38, 1.0), (1e-44, 1e-44)])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(np.int8(3), np.int8(4)), (np.int16(9), np.int16(0)), (np.int16(-32768), np.int8(4))],
+)
+def test_scales_that_are_far_apart_are_real_in_between(
+    scales: tuple[float, float], first: Any, second: Any
+) -> None:
+    """No multiplier of a rescaling is so large, nor a step of int16 beyond float32."""
+    nodes = [*pair("x", "s", "z0", "a"), *pair("a", "t", "z1", "b"), node("Identity", "b", "y")]
+    constants = {"z0": np.array(first), "z1": np.array(second)}
+    constants |= {name: np.float32(scale) for name, scale in zip("st", scales, strict=True)}
+    data = model(nodes, constants, [value("y", F32, 1, 64)])
+    with np.errstate(over="ignore"):
+        compilation = check_model(data, [[X]])
+        (got,), (want,) = run_graph(compilation.imported, [X]), run_onnxruntime(data, [X])
+    smallest = 2.0**-126  # that float32 has with all digits
+    far = np.abs(got.astype(np.float64) - want)
+    assert far.max() <= 1.5 * max(*scales, smallest)
+
+
 @pytest.mark.parametrize("kind", ["short", "beside the model"])
 def test_damaged_uint16_is_refused_where_it_is_read(kind: str) -> None:
     nodes = [

@@ -10,6 +10,7 @@ Results may differ from onnxruntime's by a step: it rounds halves to even.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -43,10 +44,6 @@ def fold_qdq(graph: Graph) -> Graph:
 
 def _is_real(value: Value) -> bool:
     return value.type.element is ElementType.F32
-
-
-def _stands_for_real(value: Value) -> bool:
-    return value.type.element in PAIRED and value.type.quantization is not None
 
 
 def _has_fill(op: Operation) -> bool:
@@ -150,7 +147,7 @@ class _Folding:
         return (
             isinstance(node.op, Movement | Reshape | MaxPool2D)
             and all(value in self._stored for value in node.inputs)
-            and _stands_for_real(node.outputs[0])
+            and node.outputs[0].type.element in PAIRED
             and not _has_fill(node.op)
         )
 
@@ -172,8 +169,9 @@ class _Folding:
         x = node.inputs[0]
         form = form_of(node.output.type)
         if x in self._stored:
-            self._stored[node.output] = self._rescaled(self._stored[x], form)
-            return
+            with suppress(OperationError):  # scales that no multiplier lies between
+                self._stored[node.output] = self._rescaled(self._stored[x], form)
+                return
         value = self._own_value(node.output, form.of(x.type.shape))
         operands = (self._real_form(x),)
         self._nodes.append(replace(node, inputs=operands, outputs=(value,)))

@@ -76,8 +76,10 @@ def form_of(type_: TensorType) -> Form:
 
 
 def around_zero(scale: float) -> Form:
-    """int16 in steps of `scale`."""
-    return Form(ElementType.I16, Quantization((float(np.float32(scale)),), (0,)))
+    """int16 in steps of `scale`, or the nearest that float32 has with all digits."""
+    limits = np.finfo(np.float32)
+    inside = np.float32(min(max(scale, float(limits.tiny)), float(limits.max)))
+    return Form(ElementType.I16, Quantization((float(inside),), (0,)))
 
 
 def _farthest(element: ElementType, point: int) -> int:
