@@ -103,6 +103,11 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("Range", c(5), c(-2), c(-3)), op("Range", c(1, _F), c(2, _F), c(0.25, _F)),
         op("NonZero", c([[0, 1], [2, 0]])),
     ),
+    "grid_sampling": (
+        op("GridSample", x(1, 2, 3, 4), x(1, 5, 6, 2), mode="linear", padding_mode="border",
+            align_corners=1, opset=20),
+        op("GridSample", x(2, 2, 3, 4), x(2, 5, 6, 2), mode="nearest", padding_mode="zeros"),
+    ),
     "joining": (op("Concat", x(2, 3), x(2, 1), axis=-1), op("Concat", x(2, 3), x(2, 3), axis=0)),
     "masking": (
         op("OneHot", x(2, dtype=_I64), c(3), c([5, 7], _F), axis=0),
