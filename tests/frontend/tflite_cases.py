@@ -198,6 +198,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("FULLY_CONNECTED", (t((2, 2, 3), I16), w((5, 3))), (t((2, 2, 5), I16),),
              {"keep_num_dims": True, "quantized_bias_type": 4}),
         Case("FULLY_CONNECTED", (t((6,)), w((3, 6))), (t((3,)),), {"keep_num_dims": True}),
+        Case("FULLY_CONNECTED", (t((2, 1)), w((3, 1))), (t((2, 3)),), {"keep_num_dims": True}),
         Case("BATCH_MATMUL", (t((2, 3)), t((4, 3))), (t((2, 4)),), {"adj_x": False, "adj_y": True}),
     ),
     "normalization": (
@@ -257,6 +258,8 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("RESHAPE", (t((2, 6)), c([3, -1])), (t((3, 4)),)),
         Case("RESHAPE", (t((2, 6)),), (t((3, 4)),), {"new_shape": [3, 4]}),
         Case("SQUEEZE", (t((1, 2, 1, 3)),), (t((2, 1, 3)),), {"squeeze_dims": [0]}),
+        Case("SQUEEZE", (t((1, 2, 1, 3)),), (t((1, 1, 4)),), {"squeeze_dims": [1]}),
+        Case("SQUEEZE", (t((1, 2, 1, 3)),), (t((2, 4)),), {"squeeze_dims": [0]}),
         Case("EXPAND_DIMS", (t(), c(-2)), (t((2, 1, 3)),)),
         Case("SHAPE", (t(),), (t((2,), I32),)), Case("RANK", (t(),), (t((), I32),)),
         Case("ZEROS_LIKE", (t(),), (t(),)), Case("FILL", (c([2, 3]), t((), F)), (_real(2, 3),)),
