@@ -31,7 +31,6 @@ from glowmcu.input_options import Defined, GivenShape, InputOptions, channels_la
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import InterfaceOptions, Weights
 from glowmcu.ir.operation import Array, Rounding
-from glowmcu.ir.types import ElementType
 from glowmcu.kernels.kernel import Target
 from glowmcu.labels import read_labels
 from glowmcu.multirate.compilation import PipelineFiles, compile_pipeline
@@ -309,7 +308,7 @@ def _float_layers_note(compilation: Compilation, given: GivenModel) -> list[str]
     """
     layers = [node.output.type.element for node in compilation.imported.nodes if node.macs]
     real = sum(element.is_float for element in layers)
-    if ElementType.I8 not in layers:
+    if real == len(layers):
         what = "this model computes in float; for int8"
     elif real:
         what = (

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import glowmcu
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.onnx.pair_forms import Form, form_of
@@ -262,3 +263,10 @@ def test_a_file_says_what_becomes_of_its_16_bits(tmp_path: Path) -> None:
     assert "fully_connected:f32" in {
         f"{n.op.name}:{n.output.type.element.value}" for n in reference_graph(data, "m.onnx").nodes
     }
+
+
+def test_a_model_of_16_bits_is_not_called_one_of_float(tmp_path: Path) -> None:
+    """Its HardSigmoid is: that is no reason to ask for samples."""
+    data = quantized("functions", tmp_path, "QInt16", True)
+    bundle = glowmcu.compile(data, output=tmp_path / "bundle", name="m")
+    assert not [note for note in bundle.notes if "float" in note]
