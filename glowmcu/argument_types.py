@@ -25,6 +25,8 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _LONGEST_VALUE = 60
 _UNIONS = (Union, types.UnionType)
+#: Mappings of whose values the functions themselves say more: GM714 names the ways to give a size.
+_TOLD_ELSEWHERE = ("define",)
 
 
 def arguments_checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -61,6 +63,8 @@ def _problems(
         if name == "self" or value is parameter.default:
             continue
         hint = _hint(function, name)
+        if name in _TOLD_ELSEWHERE and isinstance(value, Mapping):
+            continue
         if not _is_of(value, hint):
             shown = repr(value)
             shown = shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}…"
@@ -130,7 +134,7 @@ def _is_of(value: object, hint: Any) -> bool:  # noqa: ANN401 - a type of any ki
     if getattr(kind, "_is_protocol", False) or not isinstance(kind, type):
         return True
     if kind.__module__ == "numpy":
-        return hasattr(value, "__array__") or isinstance(value, list | tuple)
+        return hasattr(value, "__array__")
     if issubclass(kind, os.PathLike):
         return isinstance(value, os.PathLike)
     return _holds(value, kind, inner) if inner else isinstance(value, kind)

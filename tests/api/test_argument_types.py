@@ -14,6 +14,7 @@ import glowmcu
 from glowmcu.argument_types import _hint, _is_of, _text, arguments_checked
 from glowmcu.errors import GlowmcuError
 from tests.api.test_docstrings import ACTIVE, DOCUMENTED
+from tests.support.open_models import open_model
 
 Port = NewType("Port", str)
 Word = Literal["one", "two"]
@@ -32,7 +33,7 @@ TYPES: dict[str, tuple[Any, list[object], list[object]]] = {
     "shape": (tuple[int | str, ...], [(1, "N"), [1, 2], ()], [(1.5,), "12", 5]),
     "range": (tuple[int, int], [(1, 2), [1, 2]], [(1,), (1, "2"), (1, 2, 3)]),
     "function": (Callable[[int], None], [print, len], [5, "print", None]),
-    "array": (np.ndarray, [np.zeros(2), np.float32(1), [1, 2]], [5, "1", None]),
+    "array": (np.ndarray, [np.zeros(2), np.float32(1)], [5, "1", None, [1, 2]]),
     "class": (glowmcu.Report | str, ["a"], [5, glowmcu.Report]),
     "anything": (Any, [5, None, object()], []),
 }
@@ -150,6 +151,28 @@ def test_the_error_says_what_is_expected_and_what_was_given(name: str) -> None:
         call()
     assert words in str(caught.value)
     assert [problem.code for problem in caught.value.problems] == ["GM726"]
+
+
+#: Mappings by an argument, and values that none of them takes.
+VALUES = {
+    "input_shapes": 5, "bind": [1.0, 2.0], "states": 5, "slide": 1.5, "camera": 5, "custom": 5,
+    "input_layouts": None, "place": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_of_mappings_are_looked_at(name: str) -> None:
+    with pytest.raises(GlowmcuError, match=rf"GM726.*compile: {name} must be a mapping"):
+        glowmcu.compile("x.tflite", **{name: {"x": VALUES[name]}})
+
+
+def test_a_range_has_an_error_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "mean.onnx"
+    file.write_bytes(open_model("mean"))
+    with pytest.raises(GlowmcuError, match="GM714"):
+        glowmcu.compile(file, define={"T": "1..9"})  # type: ignore[dict-item]
+    with pytest.raises(GlowmcuError, match=r"GM726.*define must be a mapping of str"):
+        glowmcu.compile(file, define=["T=1"])  # type: ignore[arg-type]
 
 
 def test_all_wrong_arguments_are_named_at_once() -> None:
