@@ -16,7 +16,7 @@ class PortableGridSample(Kernel):
         grid = site.signature.inputs[1]
         places = math.prod(grid.shape[:3])
         soft = 1.0 if target.core.has_fpu else 12.0
-        return Cost(soft * (60.0 * places + 9.0 * site.node.macs), 420, 32)
+        return Cost(soft * (110.0 * places + 14.0 * site.node.macs), 420, 32)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
