@@ -157,6 +157,8 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("QuantizeLinear", x(2, 3), _scale(), c(3, "uint8"), axis=1),
         op("QuantizeLinear", x(2, 3), c([0.5, 0.25, 1], _F), c([1, 2, 3], "int8"), axis=1),
         op("QuantizeLinear", w(2, 3), c([0.5, 0.25], _F), axis=0),
+        op("QuantizeLinear", x(2, 3), _scale(), output_dtype=5, opset=21),
+        op("QuantizeLinear", x(2, 3), _scale(), c(3, "int8"), output_dtype=3, opset=21),
         op("QuantizeLinear", x(2, 4), x(2, 2), x(2, 2, dtype="uint8"), axis=1, block_size=2),
         op("DequantizeLinear", x(2, 3, dtype="int8"), _scale(), c(3, "int8"), axis=1),
         op("DequantizeLinear", w(2, 3).astype("int8"), c([0.5, 0.25], _F), axis=0),

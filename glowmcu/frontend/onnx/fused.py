@@ -98,10 +98,12 @@ def import_fused_matmul(state: Import, op: NodeRecord) -> None:
 def _turned(state: Import, op: NodeRecord, position: int, side: str) -> str:
     """An operand as the product takes it; `transBatch`: its first axis is that of its rows."""
     rank = state.value(op, position).type.rank
+    if rank < 2:
+        return op.inputs[position]
     order = list(range(rank))
-    if op.integer(f"transBatch{side}", 0) and rank > 2:
+    if op.integer(f"transBatch{side}", 0):
         order = [*range(1, rank - 1), 0, rank - 1]
-    if op.integer(f"trans{side}", 0) and rank > 1:
+    if op.integer(f"trans{side}", 0):
         order[-2:] = order[:-3:-1]
     if order == sorted(order):
         return op.inputs[position]

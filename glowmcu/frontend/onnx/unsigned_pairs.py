@@ -77,7 +77,8 @@ def _seen_by_pairs_alone(model: OnnxRecord, names: set[str]) -> bool:
 
 def _with_zero_point(op: NodeRecord) -> NodeRecord:
     inputs = op.inputs if _zero_point(op) else (*op.inputs[:_POINT], _ADDED)
-    return replace(op, inputs=inputs)
+    others = {name: value for name, value in op.attributes.items() if name != "output_dtype"}
+    return replace(op, inputs=inputs, attributes=others)
 
 
 def _data(tensor: Any) -> Array | None:
