@@ -181,6 +181,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("MatMulInteger", x(2, 4, dtype="uint8"), x(4, 3, dtype="int8"), x(2, dtype="uint8"),
             x(3, dtype="int8")),
         op("MatMulInteger", x(2, 4, dtype="uint8"), w(4).astype("int8")),
+        op("ConvInteger", x(1, 4, 5, dtype="uint8"), x(2, 2, 3, dtype="int8"), group=2),
         op("MatMulInteger", x(2, 300, dtype="uint8"), x(300, 2, dtype="int8")),
         op("ConvInteger", x(1, 90, 5, dtype="uint8"), x(2, 90, 3, dtype="int8"), group=1),
     ),

@@ -116,3 +116,32 @@ def test_a_normalization_stays_float_where_int16_would_lose_something(name: str)
     assert found.output.type.element is ElementType.F32
     (got,), (want,) = run_graph(compilation.imported, inputs[0]), run_onnxruntime(data, inputs[0])
     assert np.abs(got - want).max() / numbers[3] <= 1.01
+
+
+@pytest.mark.parametrize("other", ["Sin", "Add"])
+def test_a_normalization_that_is_read_as_float_too_stays_float(other: str) -> None:
+    """By a function beside its pair, or by a sum with what is computed."""
+    nodes = [
+        *pair("x", "s", "z", "a"), node("LayerNormalization", "a g b", "n"),
+        node("Mul", "n g", "m"), *pair("m", "t", "z", "q"),
+        node(other, "n a" if other == "Add" else "n", "y"), *pair("y", "t", "z", "r"),
+    ]  # fmt: skip
+    gain, bias = gains(32)
+    data = {"s": np.float32(0.03), "t": np.float32(0.05), "z": np.array(0, np.int8)}
+    made = [
+        onnx.numpy_helper.from_array(np.asarray(array), name)
+        for name, array in {**data, "g": gain, "b": bias}.items()
+    ]
+    outputs = [value(name, F32, *ROWS) for name in "qr"]
+    model = finished(onnx, nodes, [value("x", F32, *ROWS)], outputs, made, 21)
+    inputs = [RANDOM.normal(0, 1.2, ROWS).astype(np.float32)]
+    compilation = check_model(model, [inputs])
+    (found,) = (
+        item for item in compilation.imported.nodes
+        if item.op.name == "mean_variance_normalization"
+    )  # fmt: skip
+    assert found.output.type.element is ElementType.F32
+    pairs = zip(
+        run_graph(compilation.imported, inputs), run_onnxruntime(model, inputs), strict=True
+    )
+    assert all(np.abs(got - want).max() <= 0.0501 for got, want in pairs)
