@@ -265,6 +265,18 @@ def test_a_file_says_what_becomes_of_its_16_bits(tmp_path: Path) -> None:
     }
 
 
+def test_a_zero_point_beside_the_model_is_not_opened_for_a_note(tmp_path: Path) -> None:
+    nodes = [*pair("x", "s", "z", "a"), node("Identity", "a", "y")]
+    constants = {**SCALES, "z": np.array(9, np.int16)}
+    made = onnx.load_model_from_string(model(nodes, constants, [value("y", F32, 1, 64)]))
+    assert "1 tensor of 16 bits has" in notes_on_file(made.SerializeToString(), "m.onnx")[0]
+    (tensor,) = [item for item in made.graph.initializer if item.name == "z"]
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="/etc/hostname")
+    assert notes_on_file(made.SerializeToString(), "m.onnx") == ()
+
+
 def test_a_model_of_16_bits_is_not_called_one_of_float(tmp_path: Path) -> None:
     """Its HardSigmoid is: that is no reason to ask for samples."""
     data = quantized("functions", tmp_path, "QInt16", True)

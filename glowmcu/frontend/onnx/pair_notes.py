@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from glowmcu.frontend.onnx.container import OnnxRecord
+from glowmcu.frontend.onnx.unsigned_pairs import whole_numbers
 
 _UINT16, _INT16 = 4, 5  # onnx.TensorProto.UINT16, INT16
 _MIDDLE = {_UINT16: 1 << 15, _INT16: 0}
@@ -43,13 +46,9 @@ def _off_the_middle(model: OnnxRecord) -> Iterator[str]:
 
 
 def _number(tensor: Any) -> int | None:
-    """Of a tensor with one number; that of none is 0."""
-    from onnx import numpy_helper
-
-    try:
-        return 0 if tensor is None else int(numpy_helper.to_array(tensor))
-    except (ValueError, TypeError, LookupError):  # refused where it is read
-        return None
+    """Of a tensor with one number; that of none is 0, and of any other unknown."""
+    data = np.zeros(1, np.int64) if tensor is None else whole_numbers(tensor)
+    return int(data.reshape(-1)[0]) if data is not None and data.size == 1 else None
 
 
 def _wide_weights(model: OnnxRecord) -> Iterator[str]:

@@ -34,7 +34,7 @@ def with_signed_pairs(model: OnnxRecord) -> OnnxRecord:
     names = {*numbers, *made}
     if not names or not _seen_by_pairs_alone(model, names):
         return model
-    data = {name: _data(tensor) for name, tensor in numbers.items()}
+    data = {name: whole_numbers(tensor) for name, tensor in numbers.items()}
     if any(each is None for each in data.values()):
         return model
     data[_ADDED] = np.zeros((), np.int64)
@@ -81,8 +81,8 @@ def _with_zero_point(op: NodeRecord) -> NodeRecord:
     return replace(op, inputs=inputs, attributes=others)
 
 
-def _data(tensor: Any) -> Array | None:
-    """Of a tensor that the file itself holds, undamaged."""
+def whole_numbers(tensor: Any) -> Array | None:
+    """Data of a tensor that the file itself holds, undamaged; None for any other."""
     from onnx import TensorProto, numpy_helper
 
     if tensor.data_location == TensorProto.EXTERNAL:
