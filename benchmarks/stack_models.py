@@ -193,6 +193,9 @@ def _onnx() -> Iterator[bytes]:
     scales = np.array([1, 1, 2, 2], np.float32)
     for mode in ("linear", "nearest", "cubic"):
         yield onnx_model("Resize", [image, None, scales], {"mode": mode})
+    places = ("grid", "float32", (1, 5, 4, 2))
+    for mode in ("linear", "nearest"):
+        yield onnx_model("GridSample", [image, places], {"mode": mode}, opset=20)
     yield onnx_model("LpPool", [image], {"kernel_shape": [2, 2]})
     yield onnx_model("LRN", [image], {"size": 3})
     yield onnx_model("Softmax", [x], {"axis": 1})

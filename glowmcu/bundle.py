@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from glowmcu.argument_types import arguments_checked
 from glowmcu.board import Board, find_board
 from glowmcu.cores import core
 from glowmcu.errors import error
@@ -181,6 +182,7 @@ class Bundle(Shown):
             facts.append(("classes", labels_text(self.labels)))
         return replace(shown, title=title, facts=tuple(facts), notes=self.notes)
 
+    @arguments_checked
     def run(self, inputs: Sequence[ArrayLike], real: bool = False) -> list[Array]:
         """Outputs of the generated C on this computer, in model order.
 
@@ -198,6 +200,7 @@ class Bundle(Shown):
         """
         return list(self.measure(inputs, on="host", real=real).outputs)
 
+    @arguments_checked
     def measure(
         self,
         inputs: Sequence[ArrayLike],
@@ -220,6 +223,7 @@ class Bundle(Shown):
         """
         return self.measure_all([inputs], on, core, wait_states, real, board_memory)[0]
 
+    @arguments_checked
     def session(self, on: Where = "host", core: CoreName | None = None) -> Session:
         """A stream of invocations in one arena; with states, each depends on those before it.
 
@@ -238,6 +242,7 @@ class Bundle(Shown):
         steps = begin(self.path) if begin is not None else Replay(found, self.path)
         return Session(steps, self.manifest)
 
+    @arguments_checked
     def measure_all(
         self,
         inputs: Sequence[Sequence[ArrayLike]],
@@ -262,6 +267,7 @@ class Bundle(Shown):
         pairs = zip(found, inputs, strict=True)
         return [real_outputs(self.manifest, each, len(arrays), real) for each, arrays in pairs]
 
+    @arguments_checked
     def quantize(self, name: str, real: ArrayLike) -> Array:
         """Real numbers as the input (or output) `name` stores them, in the same shape: round(real /
         scale) + zero_point, halves away from zero, saturated. Raises GM628 for NaN, GM629.
@@ -273,6 +279,7 @@ class Bundle(Shown):
 
         return stored_values(self._tensor(name, inputs_first=True), real, self.manifest.name)
 
+    @arguments_checked
     def dequantize(self, name: str, stored: ArrayLike) -> Array:
         """What stored values of the output (or input) `name` stand for, float32: scale * (stored -
         zero_point); a tensor without a scale stores what it means. Raises GM629.
@@ -297,6 +304,7 @@ class Bundle(Shown):
                     f"there are {names}")  # fmt: skip
 
 
+@arguments_checked
 def load(path: str | Path, board: str | None = None) -> Bundle:
     """The bundle in the folder `path`. Raises GM601 when there is none.
 

@@ -12,12 +12,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from glowmcu.argument_types import arguments_checked
+
 DEFAULT_MEMORY_BYTES = 2 << 30
 _MEMORY: ContextVar[int] = ContextVar("glowmcu_memory_bytes", default=DEFAULT_MEMORY_BYTES)
 #: What nobody's computer has is not named as a way out.
 _MOST_GIB = 64
 
 
+@arguments_checked
 @contextmanager
 def memory_limit(memory_bytes: int) -> Iterator[None]:
     """Within the block a compilation may use about `memory_bytes`; 2 GiB are the default.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from glowmcu.argument_types import arguments_checked
 from glowmcu.errors import error
 from glowmcu.manifest import Manifest
 
@@ -28,6 +29,7 @@ class Session:
         self._steps = steps
         self._manifest = manifest
 
+    @arguments_checked
     def run(self, inputs: Sequence[ArrayLike], real: bool = False) -> list[Array]:
         """Outputs of the next invocation, in model order; arguments are as for `Bundle.run`.
 
@@ -37,6 +39,7 @@ class Session:
         """
         return list(self.measure(inputs, real).outputs)
 
+    @arguments_checked
     def measure(self, inputs: Sequence[ArrayLike], real: bool = False) -> Measurement:
         """The next invocation with what it costs, where the executor can tell.
 
@@ -47,6 +50,7 @@ class Session:
         measured = self._steps.measure(stored_inputs(self._manifest, inputs, real))
         return real_outputs(self._manifest, measured, len(inputs), real)
 
+    @arguments_checked
     def train(
         self, inputs: Sequence[ArrayLike], label: int | ArrayLike, real: bool = False
     ) -> float:

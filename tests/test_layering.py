@@ -18,8 +18,9 @@ REPO = Path(__file__).resolve().parents[1]
 PACKAGE = REPO / "glowmcu"
 
 LEAVES = {
-    "array_files", "asked_in_python", "cores", "custom_c", "delegated", "discovery",
-    "error_codes", "errors", "examples", "file_writing", "given_amount", "given_once", "goals",
+    "argument_types", "array_files", "asked_in_python", "cores", "custom_c", "delegated",
+    "discovery", "error_codes", "errors", "examples", "file_writing", "given_amount",
+    "given_once", "goals",
     "host_compiler", "index_notation", "input_options", "installation", "instrument",
     "interface_options", "labels", "lazy", "libjit_headers", "limits", "manifest",
     "name_lists", "notebook", "number_text",

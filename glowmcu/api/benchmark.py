@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from glowmcu.api.given_bundle import BundleGiven, loaded_bundle
 from glowmcu.api.run_costs import RunCosts, full_run, run_costs, run_count
+from glowmcu.argument_types import arguments_checked
 from glowmcu.board import Board, Power, has_quick_regions
 from glowmcu.bundle import Bundle
 from glowmcu.errors import ExitCode, error
@@ -277,6 +278,7 @@ class Benchmark(Shown):
         BenchLimits(cycles, stack_bytes).check(self.measured, f"{self.path}, {self.core}")
 
 
+@arguments_checked
 def bench(
     bundle: BundleGiven,
     *,

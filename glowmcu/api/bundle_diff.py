@@ -6,10 +6,12 @@ import os
 from pathlib import Path
 
 from glowmcu.api.given_bundle import BundleGiven
+from glowmcu.argument_types import arguments_checked
 from glowmcu.bundle import Bundle
 from glowmcu.facts.bundle_diff import BundleDiff, diff_bundles
 
 
+@arguments_checked
 def diff(before: BundleGiven, after: BundleGiven) -> BundleDiff:
     """Compare two bundles (or their folders): memory, cycles, layers, interface.
 

@@ -15,6 +15,7 @@ from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven
 from glowmcu.api.kernel_choices import kernel_choices
 from glowmcu.api.pipeline_files import read_source
 from glowmcu.api.stored_weights import stored_weights_note
+from glowmcu.argument_types import arguments_checked
 from glowmcu.asked_in_python import in_python
 from glowmcu.board import Board, PlacementRequest, find_board
 from glowmcu.bundle import Bundle, MemoryPass
@@ -30,7 +31,6 @@ from glowmcu.input_options import Defined, GivenShape, InputOptions, channels_la
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import InterfaceOptions, Weights
 from glowmcu.ir.operation import Array, Rounding
-from glowmcu.ir.types import ElementType
 from glowmcu.kernels.kernel import Target
 from glowmcu.labels import read_labels
 from glowmcu.multirate.compilation import PipelineFiles, compile_pipeline
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from glowmcu.quant.request import QuantizationRequest
 
 
+@arguments_checked
 def compile(
     model: ModelGiven, board: str = "generic", output: str | Path | None = None,
     name: str | None = None, optimize: Optimize = "balanced", rounding: RoundingWord = "double",
@@ -309,7 +310,7 @@ def _float_layers_note(compilation: Compilation, given: GivenModel) -> list[str]
     """
     layers = [node.output.type.element for node in compilation.imported.nodes if node.macs]
     real = sum(element.is_float for element in layers)
-    if ElementType.I8 not in layers:
+    if real == len(layers):
         what = "this model computes in float; for int8"
     elif real:
         what = (

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from glowmcu.argument_types import arguments_checked
 from glowmcu.examples import find_example, write_example
 from glowmcu.option_words import ExampleName
 
 
+@arguments_checked
 def example(name: ExampleName, output: str | Path = ".", *, force: bool = False) -> list[Path]:
     """Write the files of an example (digits, vowels, wake_word) into a folder; returns their paths.
 

@@ -21,6 +21,7 @@ from glowmcu.api.given_model import (
 )
 from glowmcu.api.quantization import ProfileGiven, SamplesGiven
 from glowmcu.api.verification import checked_model, request_of_bundle
+from glowmcu.argument_types import arguments_checked
 from glowmcu.asked_in_python import in_python
 from glowmcu.board import find_board
 from glowmcu.bundle import Bundle, load
@@ -153,6 +154,7 @@ class FloatComparison(Shown):
         }
 
 
+@arguments_checked
 def compare(
     target: Bundle | ModelGiven,
     samples: SamplesGiven,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven, read_given
+from glowmcu.argument_types import arguments_checked
 from glowmcu.custom_c import CustomGiven
 from glowmcu.errors import GlowmcuError, Problem
 from glowmcu.frontend.notes import notes_on_file
@@ -97,6 +98,7 @@ class Inspection(Shown):
         }
 
 
+@arguments_checked
 def inspect(
     model: ModelGiven,
     *,

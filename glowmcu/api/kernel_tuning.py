@@ -10,6 +10,7 @@ from pathlib import Path
 from glowmcu.api.compilation import budgets_of, choice_of
 from glowmcu.api.given_model import ExampleInputs, ModelGiven, read_given
 from glowmcu.api.quantization import ProfileGiven, quantization_request
+from glowmcu.argument_types import arguments_checked
 from glowmcu.board import find_board
 from glowmcu.compilation import Options
 from glowmcu.custom_c import CustomGiven
@@ -97,6 +98,7 @@ class KernelTuningResult(Shown):
         return Card("Measured kernels", facts, _COLUMNS, records)
 
 
+@arguments_checked
 def tune_kernels(
     model: ModelGiven,
     *,

@@ -11,6 +11,7 @@ from glowmcu.api.border import border_of, refuse_stored_weights
 from glowmcu.api.compilation import choice_of
 from glowmcu.api.given_model import ExampleInputs, ModelGiven, read_given
 from glowmcu.api.judged import judged
+from glowmcu.argument_types import arguments_checked
 from glowmcu.cores import core
 from glowmcu.custom_c import CustomGiven
 from glowmcu.errors import error
@@ -44,6 +45,7 @@ SamplesGiven = str | Path | Sequence[str | Path] | SampleData
 ProfileGiven = str | Path | Profile
 
 
+@arguments_checked
 def profile(
     model: ModelGiven,
     samples: SamplesGiven,
@@ -136,6 +138,7 @@ class ExportedModel:
     runtime: str = ""
 
 
+@arguments_checked
 def export(
     model: ModelGiven,
     output: str | Path,

@@ -12,6 +12,7 @@ import numpy as np
 from glowmcu.api.given_bundle import BundleGiven, loaded_bundle
 from glowmcu.api.given_model import read_given
 from glowmcu.api.quantization import SamplesGiven
+from glowmcu.argument_types import arguments_checked
 from glowmcu.bundle import Bundle
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.frontend.notes import has_dynamic_ranges
@@ -146,6 +147,7 @@ class RuntimeReport(Shown):
         }
 
 
+@arguments_checked
 def verify_against(
     bundle: BundleGiven,
     file: str | Path,

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from glowmcu.api.given_model import ExampleInputs, ModelGiven, read_given
 from glowmcu.api.quantization import ProfileGiven, SamplesGiven
+from glowmcu.argument_types import arguments_checked
 from glowmcu.board import Board, find_board
 from glowmcu.compilation import Options
 from glowmcu.cores import core
@@ -105,6 +106,7 @@ class TuningResult(Shown):
         }
 
 
+@arguments_checked
 def tune(
     model: ModelGiven,
     samples: SamplesGiven,

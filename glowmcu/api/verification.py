@@ -11,6 +11,7 @@ from pathlib import Path
 from glowmcu.api.given_bundle import BundleGiven, loaded_bundle
 from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven, read_given
 from glowmcu.api.quantization import ProfileGiven
+from glowmcu.argument_types import arguments_checked
 from glowmcu.bundle import Bundle
 from glowmcu.custom_c import CustomFile, custom_of_bundle
 from glowmcu.errors import GlowmcuError, error
@@ -112,6 +113,7 @@ def _result_text(check: Check) -> str:
     return f"{check.wrong_vectors} differ: {check.first_difference}"
 
 
+@arguments_checked
 def verify(
     bundle: BundleGiven,
     on: Where | Sequence[Where] = "host",

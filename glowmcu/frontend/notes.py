@@ -10,6 +10,7 @@ from glowmcu.frontend.formats import format_of_package
 from glowmcu.frontend.known_inputs import Sizes, open_batches
 from glowmcu.frontend.onnx.container import OnnxRecord, read_onnx_container
 from glowmcu.frontend.onnx.dynamic_ranges import dynamic_products
+from glowmcu.frontend.onnx.pair_notes import notes_on_pairs
 from glowmcu.frontend.read_model import is_onnx
 from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord, read_container
 from glowmcu.frontend.tflite.importer import input_sizes
@@ -36,6 +37,7 @@ def notes_on_file(
             *_category_notes(onnx),
             *_class_notes(onnx),
             *_activations_note(onnx, quantizing),
+            *notes_on_pairs(onnx),
         )
     else:
         model = read_container(data, file_name)

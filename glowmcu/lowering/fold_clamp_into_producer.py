@@ -1,7 +1,8 @@
 """An activation that only clamps becomes the clamp of the operator in front of it.
 
-The activation is a table by now. It is a clamp if, on every value that the producer's own clamp
-lets through, it equals clip(value, lowest, highest); then one clamp to [lowest, highest] does both.
+An activation of 8 bits is a table by now. It is a clamp if, on every value that the producer's own
+clamp lets through, it equals clip(value, lowest, highest); then one clamp to [lowest, highest] does
+both. One of 16 bits is a relu between equal scales, or a clip.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, Operation
 from glowmcu.ir.rewriting import Context, rewrite
+from glowmcu.ops.activation import Clip, Relu
 from glowmcu.ops.lookup import Lookup
 
 
@@ -24,14 +26,15 @@ def run(graph: Graph) -> Graph:
 
 
 def _fold(context: Context, node: Node) -> Sequence[Value] | None:
-    producer = context.producer(node.inputs[0]) if isinstance(node.op, Lookup) else None
+    is_stored = not node.output.type.element.is_float
+    is_activation = isinstance(node.op, Lookup | Clip | Relu) and is_stored
+    producer = context.producer(node.inputs[0]) if is_activation else None
     if producer is None or not context.only_use(node.inputs[0]) or len(producer.outputs) != 1:
         return None
-    assert isinstance(node.op, Lookup)
     limits = _clamp_range(producer)
     if limits is None or producer.output.type != node.output.type:
         return None
-    clamp = clamp_of_table(node.op.table, *limits)
+    clamp = _clamp_behind(node, *limits)
     if clamp is None:
         return None
     clamped: Any = producer.op
@@ -46,6 +49,18 @@ def _clamp_range(node: Node) -> tuple[int, int] | None:
         return None
     lowest, highest = op.clamp_range(node.signature)
     return lowest, highest
+
+
+def _clamp_behind(node: Node, lowest: int, highest: int) -> tuple[int, int] | None:
+    """Where stored values from `lowest` to `highest` end behind `node`; None if it is no clamp."""
+    if isinstance(node.op, Lookup):
+        return clamp_of_table(node.op.table, lowest, highest)
+    if isinstance(node.op, Clip):
+        low, high = node.op.clamp
+    else:
+        assert isinstance(node.op, Relu)
+        low, high = node.op.clamp_range(node.signature)
+    return min(max(lowest, low), high), min(max(highest, low), high)
 
 
 def clamp_of_table(table: Array, lowest: int, highest: int) -> tuple[int, int] | None:

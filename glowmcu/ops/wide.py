@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
-from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.fixed_point import Int64Array, Requantization, requantization, wrap_int32
 
 #: |accumulator| of int64 must stay below: then its product with 15 bits stays inside int64.
 ACCUMULATOR_END = 2**47
+INT16_MAX = 2**15 - 1
 _LARGEST_SHIFT = 7
-_LARGEST_REDUCED = 2**15 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +48,20 @@ def wide_requantization(scales: npt.ArrayLike) -> WideRequantization:
             "for accumulators of 64 bits"
         )
     reduced = (full.multipliers.astype(np.int64) + 2**15) >> 16
-    return WideRequantization(np.minimum(reduced, _LARGEST_REDUCED).astype(np.int32), full.shifts)
+    return WideRequantization(np.minimum(reduced, INT16_MAX).astype(np.int32), full.shifts)
 
 
 def requantization_for(bias: TensorType, scales: npt.ArrayLike) -> Requantization:
     """By the bias: int64 means wide accumulators."""
     wide = bias.element is ElementType.I64
     return wide_requantization(scales) if wide else requantization(scales)
+
+
+def fixed_wide_parameters(fixed: tuple[float, int]) -> Quantization:
+    """int16 parameters for the range that `fixed` ones of int8 span: [0, 1] or [-1, 1] in Q0.15."""
+    scale, zero_point = fixed
+    largest = max(zero_point + 128, 128 - zero_point) * scale
+    return Quantization((largest / (INT16_MAX + 1),), (0,))
 
 
 def is_wide(signature: Signature) -> bool:

@@ -1,8 +1,8 @@
 """A graph for one sample as the same graph for many: the outermost axis 1 becomes n.
 
 Which operators allow that is not written down anywhere: shapes are inferred anew with the longer
-axis, reshapes keep it in front, and `batches_agree` compares a batch with its samples run one by
-one. A graph that fails either is run sample by sample.
+axis, operators that say a shape keep it in front, and `batches_agree` compares a batch with its
+samples run one by one. A graph that fails either is run sample by sample.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.ir.operation import Array, OperationError
+from glowmcu.ir.operation import Array, Operation, OperationError
 from glowmcu.ir.types import TensorType
 from glowmcu.ops.shape import Reshape
+from glowmcu.ops.slicing import Slice
+from glowmcu.ops.tiling import BroadcastTo
 
 _RELATIVE_TOLERANCE = 1e-3
 
@@ -57,11 +59,9 @@ def _batched_node(node: Node, values: dict[Value, Value], count: int) -> Node | 
     inputs = tuple(values[value] for value in node.inputs)
     if inputs == node.inputs:
         return node  # a constant, or made of constants
-    op = node.op
-    if isinstance(op, Reshape):
-        if op.shape[:1] != (1,):
-            return None
-        op = Reshape((count, *op.shape[1:]))
+    op = _with_more(node.op, count)
+    if op is None:
+        return None
     try:
         shapes = op.infer([value.type for value in inputs])
     except OperationError:
@@ -71,6 +71,15 @@ def _batched_node(node: Node, values: dict[Value, Value], count: int) -> Node | 
         return None
     outputs = tuple(_longer(value, count) for value in node.outputs)
     return replace(node, op=op, inputs=inputs, outputs=outputs)
+
+
+def _with_more(op: Operation, count: int) -> Operation | None:
+    """An operator that says the shape of its result, 1 in front, with `count` there."""
+    if isinstance(op, Reshape | BroadcastTo):
+        return replace(op, shape=(count, *op.shape[1:])) if op.shape[:1] == (1,) else None
+    if isinstance(op, Slice) and (op.begin[:1], op.size[:1]) == ((0,), (1,)):
+        return replace(op, size=(count, *op.size[1:]))
+    return op
 
 
 def stacked(samples: Sequence[Sequence[Array]]) -> list[Array]:

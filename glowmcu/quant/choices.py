@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any, TypeVar, get_args
 
+from glowmcu.argument_types import fields_checked
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.name_lists import names_text, read_names
 from glowmcu.option_words import (
@@ -30,6 +31,7 @@ from glowmcu.quant.wide import ALL
 _Choice = TypeVar("_Choice", bound=Enum)
 
 
+@fields_checked
 @dataclass(frozen=True)
 class Quantization:
     """How a float model becomes int8; None leaves a choice to the profile, or to the default.

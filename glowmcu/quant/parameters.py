@@ -13,15 +13,12 @@ from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange, StateRule
 from glowmcu.ir.types import ElementType, Quantization
+from glowmcu.ops.wide import fixed_wide_parameters
 from glowmcu.quant.masked_ranges import masked_ranges
 from glowmcu.quant.profile import Profile, profiled_values
 from glowmcu.quant.ranges import Calibration, Method, Range, choose_range
 from glowmcu.quant.schemas import Schema, choose_parameters
-from glowmcu.quant.wide import (
-    choose_sample_parameters,
-    choose_wide_parameters,
-    fixed_wide_parameters,
-)
+from glowmcu.quant.wide import choose_sample_parameters, choose_wide_parameters
 
 Parameters = dict[Value, Quantization]
 _FixedParameters = Callable[[tuple[float, int]], Quantization]

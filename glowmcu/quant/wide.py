@@ -15,12 +15,12 @@ from glowmcu.ir.types import Quantization
 from glowmcu.ops.elementwise import Add, Mul, Sub
 from glowmcu.ops.moments import MeanVarianceNormalization
 from glowmcu.ops.reduction import Mean
+from glowmcu.ops.wide import INT16_MAX
 from glowmcu.quant.int8_partition import Rules, border_nodes, nodes_named
 from glowmcu.quant.schemas import Schema, power_of_two_above, usable_scale
 
 #: In the place of a name: every node that can.
 ALL = "all"
-INT16_MAX = 2**15 - 1
 
 
 def choose_wide_nodes(
@@ -154,10 +154,3 @@ def choose_sample_parameters(low: float, high: float) -> Quantization:
     if most > _WHOLE_SAMPLES:
         unit = max(unit, 1.0)
     return Quantization((unit,), (0,))
-
-
-def fixed_wide_parameters(fixed: tuple[float, int]) -> Quantization:
-    """int16 parameters for the range that `fixed` ones of int8 span: [0, 1] or [-1, 1] in Q0.15."""
-    scale, zero_point = fixed
-    largest = max(zero_point + 128, 128 - zero_point) * scale
-    return Quantization((largest / (INT16_MAX + 1),), (0,))

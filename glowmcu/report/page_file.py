@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.api.given_bundle import BundleGiven, loaded_bundle
+from glowmcu.argument_types import arguments_checked
 from glowmcu.errors import error
 from glowmcu.file_writing import write_text_file
 from glowmcu.notebook import html
@@ -28,6 +29,7 @@ class ReportPage:
     def _repr_html_(self) -> str:
         return html("page.html.j2", name=self.name, page=self.html)
 
+    @arguments_checked
     def save(self, path: str | Path) -> ReportPage:
         """Write it to a file. Raises GM718.
 
@@ -42,6 +44,7 @@ class ReportPage:
         return ReportPage(self.name, self.html, file)
 
 
+@arguments_checked
 def report(
     bundle: BundleGiven, output: str | Path | None = None, *, board: str | None = None
 ) -> ReportPage:

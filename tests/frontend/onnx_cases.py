@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tests.frontend.onnx_damage import Case, Several, c, w, x
+from tests.frontend.onnx_runtime_cases import RUNTIME, ms
 from tests.frontend.onnx_structured_cases import STRUCTURED, data, op
 
 _IMAGE = (1, 4, 5, 6)
-_MICROSOFT, _QONNX = "com.microsoft", "qonnx.custom_op.general"
+_QONNX = "qonnx.custom_op.general"
 _F, _I32, _I64, _BOOL = "float32", "int32", "int64", "bool"
-
-
-def _ms(kind: str, *operands: Any, **attributes: Any) -> Case:
-    return Case(kind, operands, attributes, domain=_MICROSOFT)
 
 
 def _quant(kind: str, *operands: Any, **attributes: Any) -> Case:
@@ -33,6 +30,7 @@ _CONV = {"strides": [1, 2], "dilations": [2, 1], "pads": [1, 0, 2, 1], "kernel_s
 
 CASES: dict[str, tuple[Case, ...]] = {
     **STRUCTURED,
+    **RUNTIME,
     "activation": (
         op("Exp", x(2, 3)), op("Relu", x(2, 3)), op("Relu", x(2, 3, dtype=_I32)),
         op("Celu", x(2, 3), alpha=2.0), op("Elu", x(2, 3), alpha=0.5),
@@ -105,6 +103,11 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("Range", c(5), c(-2), c(-3)), op("Range", c(1, _F), c(2, _F), c(0.25, _F)),
         op("NonZero", c([[0, 1], [2, 0]])),
     ),
+    "grid_sampling": (
+        op("GridSample", x(1, 2, 3, 4), x(1, 5, 6, 2), mode="linear", padding_mode="border",
+            align_corners=1, opset=20),
+        op("GridSample", x(2, 2, 3, 4), x(2, 5, 6, 2), mode="nearest", padding_mode="zeros"),
+    ),
     "joining": (op("Concat", x(2, 3), x(2, 1), axis=-1), op("Concat", x(2, 3), x(2, 3), axis=0)),
     "masking": (
         op("OneHot", x(2, dtype=_I64), c(3), c([5, 7], _F), axis=0),
@@ -154,6 +157,8 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("QuantizeLinear", x(2, 3), _scale(), c(3, "uint8"), axis=1),
         op("QuantizeLinear", x(2, 3), c([0.5, 0.25, 1], _F), c([1, 2, 3], "int8"), axis=1),
         op("QuantizeLinear", w(2, 3), c([0.5, 0.25], _F), axis=0),
+        op("QuantizeLinear", x(2, 3), _scale(), output_dtype=5, opset=21),
+        op("QuantizeLinear", x(2, 3), _scale(), c(3, "int8"), output_dtype=3, opset=21),
         op("QuantizeLinear", x(2, 4), x(2, 2), x(2, 2, dtype="uint8"), axis=1, block_size=2),
         op("DequantizeLinear", x(2, 3, dtype="int8"), _scale(), c(3, "int8"), axis=1),
         op("DequantizeLinear", w(2, 3).astype("int8"), c([0.5, 0.25], _F), axis=0),
@@ -162,20 +167,23 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("DynamicQuantizeLinear", x(2, 3), out=3),
     ),
     "quantized_operators": (
-        _ms("QLinearAdd", *_bytes(2, 3), *_bytes(3), _scale(2), c(7, "uint8")),
+        ms("QLinearAdd", *_bytes(2, 3), *_bytes(3), _scale(2), c(7, "uint8")),
         op("QLinearConv", *_bytes(1, 4, 5), w(2, 4, 3).astype("uint8"), c([0.5, 0.25], _F),
             c([1, 2], "uint8"), _scale(2), c(7, "uint8"), c([5, 6], _I32), pads=[1, 0]),
         op("QLinearMatMul", *_bytes(2, 4), w(4, 3).astype("uint8"), c([0.5, 0.25, 1], _F),
             c([1, 2, 3], "uint8"), _scale(2), c(7, "uint8")),
-        _ms("QGemm", *_bytes(2, 4), w(3, 4).astype("int8"), c([0.5, 0.25, 1], _F),
+        ms("QGemm", *_bytes(2, 4), w(3, 4).astype("int8"), c([0.5, 0.25, 1], _F),
             c([0, 0, 0], "int8"), c([5, 6, 7], _I32), _scale(2), c(7, "uint8"), transB=1),
-        _ms("QLinearSigmoid", *_bytes(2, 3), _scale(1 / 256), c(0, "uint8"), channels_last=0),
-        _ms("QLinearConcat", _scale(), c(3, "uint8"), *_bytes(2, 3), *_bytes(2, 1), axis=1),
+        ms("QLinearSigmoid", *_bytes(2, 3), _scale(1 / 256), c(0, "uint8"), channels_last=0),
+        ms("QLinearConcat", _scale(), c(3, "uint8"), *_bytes(2, 3), *_bytes(2, 1), axis=1),
         op("ConvInteger", x(1, 4, 5, dtype="uint8"), w(2, 4, 3).astype("int8"), c(3, "uint8"),
             c([1, 2], "int8"), pads=[1, 0]),
         op("MatMulInteger", x(2, 4, dtype="uint8"), x(4, 3, dtype="int8"), x(2, dtype="uint8"),
             x(3, dtype="int8")),
         op("MatMulInteger", x(2, 4, dtype="uint8"), w(4).astype("int8")),
+        op("ConvInteger", x(1, 4, 5, dtype="uint8"), x(2, 2, 3, dtype="int8"), group=2),
+        op("MatMulInteger", x(2, 300, dtype="uint8"), x(300, 2, dtype="int8")),
+        op("ConvInteger", x(1, 90, 5, dtype="uint8"), x(2, 90, 3, dtype="int8"), group=1),
     ),
     "reduction": (
         op("ReduceMean", x(2, 3, 4), axes=[1, -1], keepdims=0),
@@ -235,6 +243,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("DFT", x(2, 6, 2), c(8), c(-2), inverse=0, onesided=0, opset=20),
         op("DFT", x(7, 2, 2), axis=0, inverse=1), op("DFT", x(2, 5, 2), axis=1, inverse=1,
             onesided=1),
+        op("DFT", x(2, 5, 2), c(8), axis=1, inverse=1, onesided=1),
         op("STFT", x(2, 10, 1), c(3), c([1, 2, 3, 4], _F), c(4), onesided=1),
         op("STFT", x(1, 9), c(2), None, c(3), onesided=0),
     ),

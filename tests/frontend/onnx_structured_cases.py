@@ -153,6 +153,8 @@ STRUCTURED: dict[str, tuple[Case, ...]] = {
     "recurrent": (
         _recurrent("LSTM", 4, 2, 3, direction="bidirectional", layout=0, clip=2.0),
         _recurrent("LSTM", 4, 1, 1, direction="forward", input_forget=1),
+        _recurrent("LSTM", 4, 1, 2, input_forget=1),
+        op("GRU", x(1, 2, 4), w(1, 9, 4), w(1, 9, 3), None, c([2, 0], _I32)),
         _recurrent("GRU", 3, 1, 3, direction="reverse", linear_before_reset=1),
         _recurrent("GRU", 3, 1, 1, linear_before_reset=0),
         _recurrent("RNN", 1, 2, 2, direction="bidirectional", activations=[b"Relu", b"Tanh"],

@@ -10,16 +10,12 @@ from glowmcu.frontend.onnx.importer import load_importers
 from tests.frontend.onnx_cases import CASES
 from tests.frontend.onnx_damage import report
 
-#: Modules whose operators are composed of others, and damaged by the tests of their own.
-_COMPOSED = ("fused", "rounded_weights")
-
 
 def test_every_importer_has_a_case() -> None:
     importers = load_importers()
     cases = [case for family in CASES.values() for case in family]
     known = {importers[case.domain, case.kind] for case in cases}
-    others = {function.__module__.rpartition(".")[2] for function in {*importers.values()} - known}
-    assert tuple(sorted(others)) == _COMPOSED
+    assert known == set(importers.values())
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -37,6 +37,24 @@ def test_a_custom_operator_has_its_code_for_a_name(code: str, name: str) -> None
     assert operator.name == name
 
 
+@pytest.mark.parametrize(
+    ("left_out", "kind"),
+    [("BuiltinCode", "TANH"), ("DeprecatedBuiltinCode", "TANH"), ("", "SIGN"), ("", "ADD")],
+    ids=["an old file", "a new one", "a code that old files do not have", "the first code"],
+)
+def test_a_code_is_read_from_where_the_converter_of_its_time_wrote_it(
+    left_out: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if left_out:
+        monkeypatch.setattr(tflite, f"OperatorCodeAdd{left_out}", lambda builder, code: None)
+    model = ModelBuilder()
+    x, y = model.input("x", (1, 4), "float32"), model.tensor("y", (1, 4), "float32")
+    model.op(kind, [x, x] if kind == "ADD" else [x], [y])
+    model.output(y)
+    (operator,) = read_container(model.finish(), "m.tflite").operators
+    assert operator.name == kind
+
+
 def test_an_operator_with_too_few_operands_is_refused() -> None:
     model = ModelBuilder()
     x, y = model.input("x", (1, 4), "float32"), model.tensor("y", (1, 4), "float32")

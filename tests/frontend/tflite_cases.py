@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,19 @@ def _wide(*shape: int) -> Any:
     return t(shape, "UINT32")
 
 
+def _decoded(
+    encoded: list[int], shape: tuple[int, ...], *own: int, kind: int, values: list[int],
+    channels: int = 1,
+) -> Case:  # fmt: skip
+    """int8 weights as a pair of DECODE's: 16 bytes of metadata go before their values."""
+    metadata = [kind, 1, 0, 0, *own]
+    ancillary = [*metadata, *[0] * (16 - len(metadata)), *(value % 256 for value in values)]
+    result = replace(w(shape, channels), data=None)
+    return _custom("TFLM_DECODE", (c(encoded, UI8), c(ancillary, UI8)), (result,))
+
+
+#: Of Huffman codes 0, 10, 110 and 111: by two bits and, behind 11, by one; 16 bits an entry.
+_TABLE = [5, 0x88, 5, 0x88, 0xFD, 0x90, 1, 0, 77, 0x88, 0x80, 0x88]
 _BANK = [c([i + 1, i, 3], I16) for i in range(3)]
 _COEFFICIENTS = {
     "smoothing": 409, "one_minus_smoothing": 15975, "alternate_smoothing": 983,
@@ -147,6 +161,15 @@ CASES: dict[str, tuple[Case, ...]] = {
              "depth_multiplier": 2},
         ),
     ),
+    "decode": (
+        _decoded([0b00011011, 0b11100100], (2, 4), 1, 2, 4, kind=0, channels=2,
+                 values=[1, 2, 3, -4, 5, 6, 7, -8]),
+        _decoded([0b10100110], (2, 4), 1, kind=2, values=[1, 2, 3, -4]),
+        _decoded([0b01011011, 0b10010000, 0, 0], (2, 3), 1, 0x10, kind=1, values=_TABLE),
+        _custom("TFLM_DECODE", (c([0b10100000], UI8), c([2, 1, 0, 0, 1, *[0] * 11, 3, 4], UI8),
+                c([0b11000000], UI8), c([2, 1, 0, 0, 1, *[0] * 11, 5, 6], UI8)),
+                (t((3,), I8, 0.5, 0), t((2, 1), I8, 0.5, 9))),
+    ),
     "detection": (_detection(F, is_regular=False), _detection(UI8, is_regular=True),
                   *(_detection(F, regular, is_open=True) for regular in (False, True))),
     "elementwise": (
@@ -175,6 +198,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("FULLY_CONNECTED", (t((2, 2, 3), I16), w((5, 3))), (t((2, 2, 5), I16),),
              {"keep_num_dims": True, "quantized_bias_type": 4}),
         Case("FULLY_CONNECTED", (t((6,)), w((3, 6))), (t((3,)),), {"keep_num_dims": True}),
+        Case("FULLY_CONNECTED", (t((2, 1)), w((3, 1))), (t((2, 3)),), {"keep_num_dims": True}),
         Case("BATCH_MATMUL", (t((2, 3)), t((4, 3))), (t((2, 4)),), {"adj_x": False, "adj_y": True}),
     ),
     "normalization": (
@@ -234,6 +258,8 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("RESHAPE", (t((2, 6)), c([3, -1])), (t((3, 4)),)),
         Case("RESHAPE", (t((2, 6)),), (t((3, 4)),), {"new_shape": [3, 4]}),
         Case("SQUEEZE", (t((1, 2, 1, 3)),), (t((2, 1, 3)),), {"squeeze_dims": [0]}),
+        Case("SQUEEZE", (t((1, 2, 1, 3)),), (t((1, 1, 4)),), {"squeeze_dims": [1]}),
+        Case("SQUEEZE", (t((1, 2, 1, 3)),), (t((2, 4)),), {"squeeze_dims": [0]}),
         Case("EXPAND_DIMS", (t(), c(-2)), (t((2, 1, 3)),)),
         Case("SHAPE", (t(),), (t((2,), I32),)), Case("RANK", (t(),), (t((), I32),)),
         Case("ZEROS_LIKE", (t(),), (t(),)), Case("FILL", (c([2, 3]), t((), F)), (_real(2, 3),)),

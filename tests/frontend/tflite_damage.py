@@ -33,6 +33,8 @@ _RESULT_TYPES = ("INT8", "INT32", "FLOAT32")
 _SCALED = {"INT8": (0.5, -3), "UINT8": (0.5, 125), "INT16": (0.5, 0)}
 _LARGEST = 2**31 - 1
 _MOST_NUMBERS = 8
+#: Of bytes without a scale, which are a format of their own.
+_MOST_BYTES = 40
 _ENUMS = {
     "fused_activation_function": range(7), "padding": range(-1, 3), "mode": range(3),
     "weights_format": range(2),
@@ -257,16 +259,17 @@ def _of_data(record: TensorRecord) -> Iterator[tuple[str, TensorRecord]]:
         for number in ("inf", "nan"):
             data = memoryview(np.full(record.shape, float(number), np.float32).tobytes())
             yield number, replace(record, data=data)
-    if record.type_name not in ("INT16", "INT32", "INT64") or record.scales:
+    if record.type_name not in ("UINT8", "INT16", "INT32", "INT64") or record.scales:
         return
     data = np.frombuffer(record.data or b"", _DTYPES[record.type_name])
-    if data.size > _MOST_NUMBERS:
+    if data.size > (_MOST_BYTES if record.type_name == "UINT8" else _MOST_NUMBERS):
         return
+    lowest, highest = np.iinfo(data.dtype).min, min(_LARGEST, int(np.iinfo(data.dtype).max))
     for place in range(data.size):
         number = int(data[place])
-        most = [min(_LARGEST, int(np.iinfo(data.dtype).max))] if place < 2 else []
+        most = [highest] if place < 2 else []
         for other in dict.fromkeys((number + 1, number - 1, -1, 0, *most)):
-            if other != number:
+            if other != number and lowest <= other <= highest:
                 changed = data.copy()
                 changed[place] = other
                 yield (

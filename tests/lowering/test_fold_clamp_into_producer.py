@@ -105,3 +105,23 @@ BYTES = np.arange(256, dtype=np.uint8).view(np.int8)
 )
 def test_a_clamp_is_recognised_on_the_values_that_occur(table, limits, clamp) -> None:
     assert clamp_of_table(table, *limits) == clamp
+
+
+@pytest.mark.parametrize("activation", ["RELU", "ABS"])
+@pytest.mark.parametrize("scale", [0.05, 0.025])
+def test_a_clamp_of_int16_goes_the_same_way(activation: str, scale: float) -> None:
+    """Between equal scales; there is no table of 16 bits. What stays is stacked on the sum."""
+    builder = ModelBuilder()
+    x = builder.input("x", (1, 8), "int16", 0.001, 0)
+    b = builder.input("b", (1, 8), "int16", 0.002, 0)
+    y = builder.tensor("y", (1, 8), "int16", 0.05, 0)
+    z = builder.tensor("z", (1, 8), "int16", scale, 0)
+    builder.op("ADD", [x, b], [y], {"fused_activation_function": NONE})
+    builder.op(activation, [y], [z])
+    builder.output(z)
+    compilation = check_model(builder.finish())
+    if activation == "RELU" and scale == 0.05:
+        assert names(compilation.graph) == ["add"]
+        assert compilation.graph.nodes[-1].op.clamp == (0, 32767)
+    else:
+        assert names(compilation.graph) == ["stack"]

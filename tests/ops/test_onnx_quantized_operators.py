@@ -15,6 +15,7 @@ import pytest
 from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.types import ElementType
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model, random_inputs
 from tests.support.onnx_integers import run_integer_operator
@@ -188,13 +189,49 @@ def test_integer_sums_are_exact(kind: str, known: bool) -> None:
     check_model(onnx_model(kind, operands, attributes), oracle=run_integer_operator, count=2)
 
 
-def test_integer_sums_beyond_float32_are_refused() -> None:
-    operands = [("x", "uint8", (1, 600)), ("w", "int8", (600, 2))]
-    with pytest.raises(GlowmcuError, match="sums may reach 39015000") as caught:
-        compile_model(onnx_model("MatMulInteger", operands), "m.onnx", Options("m"))
+LONG: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], int]] = {
+    "rows": ("MatMulInteger", (2, 600), (600, 3), 3),
+    "a vector": ("MatMulInteger", (600,), (600, 3), 3),
+    "two vectors": ("MatMulInteger", (517,), (517,), 3),
+    "one part": ("MatMulInteger", (2, 258), (258, 2), 1),
+    "one more": ("MatMulInteger", (2, 259), (259, 2), 2),
+    "a batch": ("MatMulInteger", (2, 3, 300), (2, 300, 4), 2),
+    "windows": ("ConvInteger", (1, 60, 4, 5), (2, 60, 3, 3), 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "computed"])
+@pytest.mark.parametrize("name", LONG)
+def test_integer_sums_beyond_float32_are_sums_of_int32(name: str, known: bool) -> None:
+    """Products of 255 and 255 throughout: each sum is what an int32 holds."""
+    kind, left, right, parts = LONG[name]
+    weights: Any = np.full(right, 255, np.uint8) if known else ("w", "uint8", right)
+    data = onnx_model(kind, [("x", "uint8", left), weights])
+    x, w = np.full(left, 255, np.uint8), np.full(right, 255, np.uint8)
+    x.reshape(-1)[::2] -= 1
+    w.reshape(-1)[::3] -= 1
+    inputs = [x] if known else [x, w]
+    compilation = check_model(data, [inputs], oracle=run_integer_operator)
+    casts = [n for n in compilation.imported.nodes if n.output.type.element is ElementType.I32]
+    assert len(casts) == 2 * parts - 1
+
+
+def test_integer_sums_that_no_part_makes_exact_are_refused() -> None:
+    window = [("x", "uint8", (1, 1, 20, 20)), ("w", "uint8", (1, 1, 17, 17))]
+    with pytest.raises(GlowmcuError, match="sums of 289 products may reach 18792225") as caught:
+        compile_model(onnx_model("ConvInteger", window), "m.onnx", Options("m"))
     assert caught.value.problems[0].code == "GM105"
-    small = [operands[0], stored("int8", (600, 2)) // 8]
-    check_model(onnx_model("MatMulInteger", small), oracle=run_integer_operator, count=1)
+    groups = [("x", "uint8", (1, 600, 1, 1)), ("w", "uint8", (2, 300, 1, 1))]
+    with pytest.raises(GlowmcuError, match="sums of 300 products"):
+        compile_model(onnx_model("ConvInteger", groups, {"group": 2}), "m.onnx", Options("m"))
+
+
+def test_small_weights_need_no_parts() -> None:
+    small = [("x", "uint8", (1, 600)), stored("int8", (600, 2)) // 8]
+    compilation = check_model(
+        onnx_model("MatMulInteger", small), oracle=run_integer_operator, count=1
+    )
+    assert "add" not in [node.op.name for node in compilation.imported.nodes]
 
 
 def test_a_layout_of_onnxruntime_alone_is_refused() -> None:

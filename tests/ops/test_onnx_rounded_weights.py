@@ -115,8 +115,9 @@ def dynamic_model(kind: str, columns: bool = False, **change: Any) -> tuple[byte
     helper, numpy_helper = onnx.helper, onnx.numpy_helper
     is_matrix = kind == "MatMulInteger"
     weights = RANDOM.integers(0, 256, (6, 5) if is_matrix else (4, 6, 1, 3)).astype(np.uint8)
-    scale = RANDOM.uniform(0.01, 0.02, weights.shape[1] if columns else ()).astype(np.float32)
-    point = np.full(scale.shape, 117, np.uint8)
+    sizes = change.get("sizes", weights.shape[1:2] if columns else ())
+    scale = RANDOM.uniform(0.01, 0.02, sizes).astype(np.float32)
+    point = np.full(scale.shape if scale.ndim < 2 else (), 117, np.uint8)
     data = {"w": weights, "ws": scale, "wz": point, "s": np.float32(0.5)}
     nodes = [
         helper.make_node("Relu", ["x"], ["xr"]),
@@ -169,8 +170,9 @@ def test_what_a_runtime_rounds_as_it_runs_stays_real(kind: str, columns: bool) -
     "change",
     [
         {"outputs": [("sums", 6)]}, {"outputs": [("real", 1)]}, {"last": "Add"}, {"scale": "xs"},
+        {"sizes": (1, 5)},
     ],
-    ids=["integers are an output", "and as float", "no product", "another scale"],
+    ids=["integers are an output", "and as float", "no product", "another scale", "a row of them"],
 )  # fmt: skip
 def test_anything_else_is_computed_on_the_integers_that_it_says(change: dict[str, Any]) -> None:
     data, _ = dynamic_model("MatMulInteger", **change)

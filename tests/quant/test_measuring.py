@@ -11,10 +11,13 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.operation import Operation
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.elementwise import Add
 from glowmcu.ops.shape import Reshape
-from glowmcu.quant.batching import _near, batched
+from glowmcu.ops.slicing import Slice
+from glowmcu.ops.tiling import BroadcastTo
+from glowmcu.quant.batching import _near, batched, batches_agree
 from glowmcu.quant.profile import TensorProfile, merge_tensors
 from glowmcu.quant.profiling import (
     BATCH_SIZE,
@@ -181,6 +184,29 @@ def test_samples_that_allow_no_batches_run_one_by_one() -> None:
     assert batched(flat, 2) is None
     large = sums(2**21, 1)
     assert counts(large, samples_of(large, np.zeros((3, 2**21), np.float32))) == [1] * 3
+
+
+SHAPED: dict[str, tuple[Operation, Operation, bool]] = {
+    "a part of every sample": (Slice((0, 1), (1, 2), (1, 1)), Relu(RELU), True),
+    "every sample turned": (Slice((0, 2), (1, 3), (1, -1)), Relu(RELU), True),
+    "another row than a sample's": (Reshape((3, 1)), Slice((1, 0), (1, 1), (1, 1)), False),
+    "every sample repeated": (BroadcastTo((1, 2, 3)), Reshape((1, 6)), False),
+    "rows of every sample": (Reshape((1, 1, 3)), BroadcastTo((1, 2, 3)), True),
+}
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_operators_that_say_a_shape_go_along_with_a_batch(name: str) -> None:
+    """A recurrent layer that is written out takes each of its steps by a slice."""
+    first, second, is_batch = SHAPED[name]
+    graph = GraphBuilder()
+    x = graph.input(real(1, 3), "x")
+    y = graph.add(first, x)
+    flat = graph.finish(graph.add(second, y))
+    samples = samples_of(flat, draw(1, 5, 3))
+    assert counts(flat, samples) == ([5] if is_batch else [1] * 5)
+    if is_batch:
+        assert batches_agree(flat, list(samples))
 
 
 def test_samples_of_a_large_graph_are_taken_when_it_is_their_turn() -> None:

@@ -8,15 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from glowmcu.ops.wide import fixed_wide_parameters
 from glowmcu.quant.histogram import BIN_COUNT, Histogram, histogram_of, merge_histograms
 from glowmcu.quant.profile import TensorProfile
 from glowmcu.quant.ranges import Calibration, Method, choose_range
 from glowmcu.quant.schemas import Schema, choose_parameters, power_of_two_above, usable_scale
-from glowmcu.quant.wide import (
-    choose_sample_parameters,
-    choose_wide_parameters,
-    fixed_wide_parameters,
-)
+from glowmcu.quant.wide import choose_sample_parameters, choose_wide_parameters
 
 Floats = npt.NDArray[np.float32]
 

@@ -15,13 +15,13 @@ from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.moments import MeanVarianceNormalization
 from glowmcu.ops.reduction import Mean
 from glowmcu.ops.shape import Reshape
+from glowmcu.ops.wide import fixed_wide_parameters
 from glowmcu.quant.int8_partition import choose_int8_nodes
 from glowmcu.quant.schemas import Schema
 from glowmcu.quant.wide import (
     choose_sample_parameters,
     choose_wide_nodes,
     choose_wide_parameters,
-    fixed_wide_parameters,
 )
 from tests.ir.graphs import GraphBuilder
 from tests.quant.networks import draw, real

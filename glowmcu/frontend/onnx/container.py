@@ -268,7 +268,7 @@ _ELEMENTS = {
 
 
 #: Of constants alone, which become int8 of the same values.
-_FOUR_BITS = ("INT4", "UINT4")
+FOUR_BITS = ("INT4", "UINT4")
 
 
 def element_of(data_type: int) -> tuple[ElementType | None, str]:
@@ -310,8 +310,8 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
         kind = type(tensor).__name__
         raise Unsupported("GM101", f"an attribute that holds a tensor is a {kind}")
     element, type_name = element_of(tensor.data_type)
-    if element is None and type_name not in _FOUR_BITS:
-        known = ", ".join((*_ELEMENTS, *_FOUR_BITS))
+    if element is None and type_name not in FOUR_BITS:
+        known = ", ".join((*_ELEMENTS, *FOUR_BITS))
         raise Unsupported("GM105", f"tensor {tensor.name!r} is {type_name}; supported: {known}")
     shape: Shape = tuple(int(size) for size in tensor.dims)
     if len(shape) > _MAX_RANK or any(size < 0 for size in shape):
@@ -328,7 +328,7 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         count = math.prod(shape)
         dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
-        in_file = -(-count // 2) if type_name in _FOUR_BITS else count * dtype.itemsize
+        in_file = -(-count // 2) if type_name in FOUR_BITS else count * dtype.itemsize
         raw = _external_data(tensor, in_file, folder)
         tensor = onnx.TensorProto(
             name=tensor.name, data_type=tensor.data_type, dims=shape, raw_data=raw
@@ -337,7 +337,7 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
         data: Array = numpy_helper.to_array(tensor)
     except Exception as cause:
         raise Unsupported("GM105", f"tensor {tensor.name!r} is damaged: {cause}") from cause
-    if type_name in _FOUR_BITS:
+    if type_name in FOUR_BITS:
         data = data.astype(np.int8)
     return np.asarray(data, order="C")
 

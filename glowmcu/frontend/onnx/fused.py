@@ -13,53 +13,75 @@ from glowmcu.frontend.onnx.composed import MICROSOFT, constant, run
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.ir.graph import Value
+from glowmcu.ir.types import Shape
 
 #: Activations with the attributes that their parameters are, in order.
 _ACTIVATIONS: dict[str, tuple[str, ...]] = {
     "Relu": (), "Sigmoid": (), "Tanh": (), "LeakyRelu": ("alpha",), "Elu": ("alpha",),
     "HardSigmoid": ("alpha", "beta"), "Clip": ("min", "max"), "Softplus": (), "Softsign": (),
-    "ThresholdedRelu": ("alpha",), "HardSwish": (),
+    "ThresholdedRelu": ("alpha",), "HardSwish": (), "Celu": ("alpha",),
+    "Selu": ("alpha", "gamma"),
 }  # fmt: skip
 _QUICK_ALPHA = 1.702
+#: The rank of a batch of sequences.
+_SEQUENCES = 3
 
 
 @importer("FusedConv", domain=MICROSOFT)
 def import_fused_conv(state: Import, op: NodeRecord) -> None:
-    """Conv, plus a fourth operand, then an activation."""
+    """Conv, plus a fourth operand of the result's shape, then an activation."""
     first = op.outputs[0]
     result = run(state, op, "Conv", op.inputs[:3], f"{first}/conv", op.attributes)
     if state.has(op, 3):
+        _expect_shape(op, state.value(op, 3), state.named_value(result).type.shape, "its addend")
         result = run(state, op, "Add", (result, op.inputs[3]), f"{first}/sum")
     numbers = op.attributes.get("activation_params") or ()
-    _activate(state, op, result, tuple(map(float, numbers)))
+    expected = _parameters(op)
+    if len(numbers) != len(expected):
+        raise Unsupported(
+            "GM106", f"{op.kind}: {len(numbers)} activation_params; expected {len(expected)}"
+        )
+    _activate(state, op, result, dict(zip(expected, map(float, numbers), strict=True)))
 
 
 @importer("FusedGemm", domain=MICROSOFT)
 def import_fused_gemm(state: Import, op: NodeRecord) -> None:
-    """Gemm, then an activation."""
+    """Gemm, then an activation, whose attributes have its name in front."""
     own = {name: value for name, value in op.attributes.items() if "activation" not in name}
-    result = run(state, op, "Gemm", op.inputs, f"{op.outputs[0]}/gemm", own)
-    given = (f"activation_{name}" for name in ("alpha", "beta", "gamma"))
-    _activate(state, op, result, tuple(op.number(name, 0.0) for name in given if op.has(name)))
+    result = run(state, op, "Gemm", op.inputs[:3], f"{op.outputs[0]}/gemm", own)
+    missing = [name for name in _parameters(op) if not op.has(f"activation_{name}")]
+    if missing:
+        raise Unsupported("GM106", f"{op.kind} lacks its activation_{missing[0]}")
+    numbers = {name: op.number(f"activation_{name}", 0.0) for name in _parameters(op)}
+    _activate(state, op, result, numbers)
 
 
-def _activate(state: Import, op: NodeRecord, x: str, numbers: tuple[float, ...]) -> None:
+def _parameters(op: NodeRecord) -> tuple[str, ...]:
+    """Attributes of the activation that `op` names, if it names one."""
+    kind = op.text("activation", "")
+    if kind and kind not in _ACTIVATIONS:
+        raise Unsupported("GM105", f"{op.kind}: activation {kind[:60]!r} is not known")
+    return _ACTIVATIONS.get(kind, ())
+
+
+def _activate(state: Import, op: NodeRecord, x: str, numbers: dict[str, float]) -> None:
     """Bind the operator's result: the activation that it names, of `x`."""
     kind = op.text("activation", "")
-    if not kind:
-        run(state, op, "Identity", (x,), op.outputs[0])
-        return
-    if kind not in _ACTIVATIONS:
-        raise Unsupported("GM105", f"{op.kind}: activation {kind[:60]!r} is not known")
-    attributes = dict(zip(_ACTIVATIONS[kind], numbers, strict=False))
     if kind == "Clip" and state.opset >= 11:
         bounds = [
             constant(state, op, f"{op.outputs[0]}/{name}", np.array(value, np.float32))
-            for name, value in attributes.items()
+            for name, value in numbers.items()
         ]
         run(state, op, kind, (x, *bounds), op.outputs[0])
     else:
-        run(state, op, kind, (x,), op.outputs[0], attributes)
+        run(state, op, kind or "Identity", (x,), op.outputs[0], dict(numbers))
+
+
+def _expect_shape(op: NodeRecord, value: Value, shape: Shape, what: str) -> None:
+    """GM106 where an operand would have to broadcast, which onnxruntime does not do."""
+    if value.type.shape != shape:
+        raise Unsupported("GM106", f"{op.kind}: {what} is {value.type}; expected shape {shape}")
 
 
 @importer("FusedMatMul", "TransposeMatMul", domain=MICROSOFT)
@@ -76,10 +98,12 @@ def import_fused_matmul(state: Import, op: NodeRecord) -> None:
 def _turned(state: Import, op: NodeRecord, position: int, side: str) -> str:
     """An operand as the product takes it; `transBatch`: its first axis is that of its rows."""
     rank = state.value(op, position).type.rank
+    if rank < 2:
+        return op.inputs[position]
     order = list(range(rank))
-    if op.integer(f"transBatch{side}", 0) and rank > 2:
+    if op.integer(f"transBatch{side}", 0):
         order = [*range(1, rank - 1), 0, rank - 1]
-    if op.integer(f"trans{side}", 0) and rank > 1:
+    if op.integer(f"trans{side}", 0):
         order[-2:] = order[:-3:-1]
     if order == sorted(order):
         return op.inputs[position]
@@ -94,6 +118,7 @@ def import_skip_normalization(state: Import, op: NodeRecord) -> None:
         raise Unsupported("GM105", f"{op.kind}: mean and deviation are results of training only")
     simplified = op.kind.startswith("SkipSimplified")
     first, bias = op.outputs[0], 3 if simplified else 4
+    _expect_skippable(state, op, bias)
     total = op.outputs[3] if len(op.outputs) > 3 and op.outputs[3] else f"{first}/sum"
     if state.has(op, bias):
         inner = run(state, op, "Add", op.inputs[:2], f"{first}/skipped")
@@ -106,6 +131,17 @@ def import_skip_normalization(state: Import, op: NodeRecord) -> None:
     run(state, op, kind, (total, *factors), first, attributes)
 
 
+def _expect_skippable(state: Import, op: NodeRecord, bias: int) -> None:
+    """GM106 for shapes that onnxruntime does not add: of sequences, one may be for the batch."""
+    shape = state.value(op, 0).type.shape
+    skip = state.value(op, 1)
+    if len(shape) != _SEQUENCES or skip.type.shape not in ((1, *shape[1:]), shape[1:]):
+        _expect_shape(op, skip, shape, "its skip")
+    for position in range(2, bias + 1):
+        if state.has(op, position):
+            _expect_shape(op, state.value(op, position), shape[-1:], f"operand {position}")
+
+
 @importer("SimplifiedLayerNormalization")
 def import_simplified_normalization(state: Import, op: NodeRecord) -> None:
     """RMSNormalization under the name that onnxruntime had for it before."""
@@ -114,9 +150,11 @@ def import_simplified_normalization(state: Import, op: NodeRecord) -> None:
 
 @importer("Gelu", "BiasGelu", "FastGelu", "QuickGelu", domain=MICROSOFT)
 def import_gelu(state: Import, op: NodeRecord) -> None:
-    """Gelu; Fast by tanh, Quick x * sigmoid(alpha * x); of the sum with a second operand."""
+    """Gelu; Fast by tanh, Quick x * sigmoid(alpha * x); of the sum with a bias of the last axis."""
     x = op.inputs[0]
-    if state.has(op, 1):
+    if op.kind == "BiasGelu" or (op.kind == "FastGelu" and state.has(op, 1)):
+        bias, shape = state.value(op, 1), state.value(op, 0).type.shape
+        _expect_shape(op, bias, shape[-1:], "its bias")
         x = run(state, op, "Add", op.inputs[:2], f"{op.outputs[0]}/sum")
     if op.kind == "QuickGelu":
         run(state, op, "Swish", (x,), op.outputs[0], {"alpha": op.number("alpha", _QUICK_ALPHA)})

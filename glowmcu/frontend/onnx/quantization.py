@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from glowmcu.frontend.onnx.axes import positive_axis
-from glowmcu.frontend.onnx.container import NodeRecord
+from glowmcu.frontend.onnx.container import FOUR_BITS, NodeRecord, element_of
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
@@ -23,6 +23,7 @@ from glowmcu.ops.reduction import ReduceMax, ReduceMin
 from glowmcu.ops.shape import Reshape
 
 _UINT4_MAX = 15
+_UINT8 = 2  # onnx.TensorProto.UINT8
 _STORED = (ElementType.I8, ElementType.UI8, ElementType.I16)
 
 
@@ -31,9 +32,9 @@ _STORED = (ElementType.I8, ElementType.UI8, ElementType.I16)
 def import_quantize(state: Import, op: NodeRecord) -> None:
     """round(x / scale) + zero point, halves to even; the zero point's type is the result's."""
     x, scale = state.value(op, 0), state.value(op, 1)
-    element = state.value(op, 2).type.element if state.has(op, 2) else ElementType.UI8
+    element, name = _stored_element(state, op)
     if element not in _STORED or not x.type.element.is_float:
-        raise Unsupported("GM105", f"QuantizeLinear: {x.type} to {element.value} is not supported")
+        raise Unsupported("GM105", f"QuantizeLinear: {x.type} to {name} is not supported")
     constants = x if state.known(op, 0) else None
     quantization = _quantization(state, op, constants)
     if quantization is not None and constants is not None:
@@ -47,6 +48,19 @@ def import_quantize(state: Import, op: NodeRecord) -> None:
     point = _aligned(state, op, state.value(op, 2), x) if state.has(op, 2) else None
     result = _stored(state, op, quotient, point, element)
     state.emit(op, Reshape(x.type.shape), [result])
+
+
+def _stored_element(state: Import, op: NodeRecord) -> tuple[ElementType | None, str]:
+    """The zero point's type, or without one what `output_dtype` says; uint8 if nothing does."""
+    said = op.integer("output_dtype", 0)
+    if not state.has(op, 2):
+        return element_of(said or _UINT8)
+    element, (expected, name) = state.value(op, 2).type.element, element_of(said or _UINT8)
+    if said and element is not expected and name not in FOUR_BITS:
+        raise Unsupported(
+            "GM106", f"{op.kind}: output_dtype is {name}, and its zero point {element.value}"
+        )
+    return element, element.value
 
 
 def _bind_quantized(

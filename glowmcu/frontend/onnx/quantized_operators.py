@@ -2,12 +2,13 @@
 between pairs of DequantizeLinear and QuantizeLinear, which is what they mean.
 
 `fold_qdq.py` makes integers of them again. ConvInteger and MatMulInteger, which have no scale, are
-sums of whole numbers that float32 holds exactly; where it might not they are refused.
+sums of whole numbers that float32 holds exactly; longer ones are int32 sums of such sums.
 """
 
 from __future__ import annotations
 
 import math
+from functools import reduce
 
 import numpy as np
 
@@ -18,12 +19,15 @@ from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType
 from glowmcu.ops.cast import Cast
-from glowmcu.ops.elementwise import Sub
+from glowmcu.ops.elementwise import Add, Sub
 from glowmcu.ops.shape import Reshape
+from glowmcu.ops.slicing import Slice
 
 #: float32 holds every whole number below this.
 _EXACT_END = 1 << 24
 _LARGEST_OFFSET = 255
+#: So many products of offsets stay below.
+_MOST_PRODUCTS = (_EXACT_END - 1) // _LARGEST_OFFSET**2
 
 
 def _real(state: Import, op: NodeRecord, position: int, axis: int = 0) -> str:
@@ -121,36 +125,91 @@ def import_qlinear_concat(state: Import, op: NodeRecord) -> None:
 @importer("ConvInteger")
 def import_conv_integer(state: Import, op: NodeRecord) -> None:
     """int32 sums of the differences to the zero points; the weights' may be one a channel."""
-    weights = state.value(op, 1)
-    _expect_exact(state, op, tuple(range(1, weights.type.rank)))
-    operands = _offsets(state, op, 0, 2), _offsets(state, op, 1, 3, weights.type.rank - 1)
-    _bind_whole(state, op, run(state, op, "Conv", operands, f"{op.outputs[0]}/real",
-                                op.attributes))  # fmt: skip
+    weights = state.value(op, 1).type
+    operands = _offsets(state, op, 0, 2), _offsets(state, op, 1, 3, weights.rank - 1)
+    positions = math.prod(weights.shape[2:])
+    parts = _parts(state, op, tuple(range(1, weights.rank)), weights.shape[1], positions)
+    if len(parts) > 1 and op.integer("group", 1) != 1:
+        raise _inexact(op, positions * weights.shape[1])
+    _emit_sum(state, op, "Conv", operands, (1, 1), parts)
 
 
 @importer("MatMulInteger")
 def import_matmul_integer(state: Import, op: NodeRecord) -> None:
     """int32 sums; zero points per tensor, per row on the left or per column on the right."""
-    _expect_exact(state, op, (-1 if state.value(op, 1).type.rank == 1 else -2,))
+    left, right = state.value(op, 0).type, state.value(op, 1).type
+    if not left.rank or not right.rank:
+        raise Unsupported("GM106", f"{op.kind}: expected matrices, got {left} and {right}")
     operands = _offsets(state, op, 0, 2, 1), _offsets(state, op, 1, 3)
-    _bind_whole(state, op, run(state, op, "MatMul", operands, f"{op.outputs[0]}/real"))
+    axis = max(right.rank - 2, 0)
+    parts = _parts(state, op, (axis,), right.shape[axis], 1)
+    _emit_sum(state, op, "MatMul", operands, (left.rank - 1, axis), parts)
 
 
-def _expect_exact(state: Import, op: NodeRecord, axes: tuple[int, ...]) -> None:
-    """Unsupported where a sum of products over these axes of the weights may be inexact."""
-    weights = state.value(op, 1).type
-    largest = _LARGEST_OFFSET * math.prod(weights.shape[axis] for axis in axes)
+def _parts(
+    state: Import, op: NodeRecord, axes: tuple[int, ...], length: int, each: int
+) -> list[tuple[int, int]]:
+    """Where the parts of an axis of `length` begin and how long they are, so that float32 holds the
+    sums of each; `axes` of the weights are summed, with `each` products for a place of that one.
+    """
+    largest = _LARGEST_OFFSET * length * each
     if state.known(op, 1):
         data = np.abs(state.constant(op, 1, "weights").astype(np.int64))
         sums = (data + _largest_zero_point(state, op, 3)).sum(axis=axes)
         largest = min(largest, int(sums.max(initial=0)))
-    if largest * _LARGEST_OFFSET >= _EXACT_END:
-        raise Unsupported(
-            "GM105",
-            f"{op.kind}: sums may reach {largest * _LARGEST_OFFSET}; "
-            f"float32 holds whole numbers up to {_EXACT_END}",
-            "quantize the model statically (QDQ): it then runs on int8 from end to end",
-        )
+    if largest * _LARGEST_OFFSET < _EXACT_END:
+        return [(0, length)]
+    most = _MOST_PRODUCTS // each
+    if not most:
+        raise _inexact(op, each)
+    return [(begin, min(most, length - begin)) for begin in range(0, length, most)]
+
+
+def _inexact(op: NodeRecord, products: int) -> Unsupported:
+    return Unsupported(
+        "GM105",
+        f"{op.kind}: sums of {products} products may reach {products * _LARGEST_OFFSET**2}; "
+        f"float32 holds whole numbers up to {_EXACT_END}",
+        "quantize the model statically (QDQ): it then runs on int8 from end to end",
+    )
+
+
+def _emit_sum(
+    state: Import,
+    op: NodeRecord,
+    kind: str,
+    operands: tuple[str, str],
+    axes: tuple[int, int],
+    parts: list[tuple[int, int]],
+) -> None:
+    """The operator's result: the sum of what `kind` gives of each part, as int32."""
+    first = op.outputs[0]
+    if len(parts) == 1:
+        real = run(state, op, kind, operands, f"{first}/real", op.attributes)
+        state.emit(op, Cast(), [state.named_value(real)], ElementType.I32)
+        return
+    types = [state.named_value(name).type for name in operands]
+    if len({type_.shape[axis] for type_, axis in zip(types, axes, strict=True)}) > 1:
+        raise Unsupported("GM106", f"{op.kind}: {types[0]} and {types[1]} do not fit each other")
+    sums: list[Value] = []
+    for number, part in enumerate(parts):
+        last = f"{first}/part{number}"
+        left = _part(state, op, operands[0], axes[0], part, f"{last}/left")
+        right = _part(state, op, operands[1], axes[1], part, f"{last}/right")
+        real = run(state, op, kind, (left, right), f"{last}/real", op.attributes)
+        sums.append(state.add(op, Cast(), [state.named_value(real)], ElementType.I32))
+    *most, end = sums
+    state.emit(op, Add(), [reduce(lambda a, b: state.add(op, Add(), [a, b]), most), end])
+
+
+def _part(
+    state: Import, op: NodeRecord, name: str, axis: int, part: tuple[int, int], output: str
+) -> str:
+    """Some positions of an axis, under a name."""
+    x, (begin, count) = state.named_value(name), part
+    first = tuple(begin if place == axis else 0 for place in range(x.type.rank))
+    size = (*x.type.shape[:axis], count, *x.type.shape[axis + 1 :])
+    return named(state, op, output, state.add(op, Slice(first, size, (1,) * x.type.rank), [x]))
 
 
 def _largest_zero_point(state: Import, op: NodeRecord, position: int) -> int:
@@ -165,8 +224,10 @@ def _largest_zero_point(state: Import, op: NodeRecord, position: int) -> int:
 
 def _offsets(state: Import, op: NodeRecord, position: int, point: int, behind: int = 0) -> str:
     """The name of an operand minus its zero point, float32; the point has `behind` axes behind."""
-    name = f"{op.outputs[0]}/offset{position}"
-    real = state.add(op, Cast(), [state.value(op, position)], ElementType.F32)
+    name, x = f"{op.outputs[0]}/offset{position}", state.value(op, position)
+    if x.type.element not in (ElementType.I8, ElementType.UI8):
+        raise Unsupported("GM105", f"{op.kind}: operands are int8 or uint8, got {x.type}")
+    real = state.add(op, Cast(), [x], ElementType.F32)
     if state.has(op, point):
         zero = state.add(op, Cast(), [state.value(op, point)], ElementType.F32)
         count = zero.type.element_count
@@ -177,7 +238,3 @@ def _offsets(state: Import, op: NodeRecord, position: int, point: int, behind: i
 
 def _shaped(state: Import, op: NodeRecord, value: Value, shape: tuple[int, ...]) -> Value:
     return value if value.type.shape == shape else state.add(op, Reshape(shape), [value])
-
-
-def _bind_whole(state: Import, op: NodeRecord, real: str) -> None:
-    state.emit(op, Cast(), [state.named_value(real)], ElementType.I32)

@@ -14,6 +14,7 @@ from glowmcu.frontend.onnx.fold_qdq import fold_qdq
 from glowmcu.frontend.onnx.importer import Import, ImportFunction, load_importers
 from glowmcu.frontend.onnx.nodes import in_order_of_use, unsupported_operator
 from glowmcu.frontend.onnx.refused import stand_in_for_results
+from glowmcu.frontend.onnx.unsigned_pairs import with_signed_pairs
 from glowmcu.frontend.open_shapes import with_hint_at_export
 from glowmcu.frontend.output_names import with_output_names
 from glowmcu.frontend.unsupported import Unsupported
@@ -36,6 +37,7 @@ def read_onnx(
     Raises GlowmcuError: GM101 damaged file (exit 2); GM102 to GM113 with every problem at once.
     """
     model = with_real_activations(read_onnx_container(data, file_name, load_importers()))
+    model = with_signed_pairs(model)
     options = options or InputOptions()
     state = Import(model, options)
     problems = _unknown_options(model, options, file_name)

@@ -1,12 +1,21 @@
-"""int8 weights again of the real ones that stand behind their pair, however they were turned."""
+"""Constants that stand behind a pair, as integers again, however importers have turned them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from glowmcu.frontend.onnx.pair_forms import PAIRED, around_zero, form_of
+from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
-from glowmcu.ir.types import Quantization
+from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.ops.quantization import Dequantize
+from glowmcu.ops.wide import INT16_MAX
 
+_BYTES = (ElementType.I8, ElementType.UI8)
+#: What sums of products have room for beside it.
+_LARGEST_BIAS = {ElementType.I32: 2**30, ElementType.I64: 2**46}
 #: Of a channel's weights that int8 around zero does not hold, in steps of the file.
 _WIDEST_STEP = 1.5
 
@@ -53,3 +62,90 @@ def recovered(real: Array, quantization: Quantization) -> tuple[Array, bool]:
     stored = np.clip(offsets + points, -128, 127).astype(np.int8)
     again = (stored.astype(np.int64) - points).astype(np.float32) * scales
     return stored, bool(np.array_equal(again, real))
+
+
+class Refused(Exception):
+    """An operator stays float."""
+
+
+class PairConstants:
+    """Constants of a graph by the values that operators read. Each method raises Refused."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._pairs = {
+            node.output.name: node
+            for node in graph.nodes
+            if isinstance(node.op, Dequantize) and graph.constant_data(node.inputs[0]) is not None
+        }
+
+    def activation(self, value: Value) -> tuple[Array, Quantization]:
+        """A constant in the place of an activation, as its own pair stores it."""
+        source = self._pairs.get(value.name)
+        if source is None or source.output is not value:
+            raise Refused
+        x = source.inputs[0]
+        if x.type.element not in PAIRED or x.type.quantization is None:
+            raise Refused
+        if x.type.quantization.per_channel:
+            raise Refused
+        form = form_of(x.type)
+        return form.stored(self._real(value)), form.quantization
+
+    def weights(
+        self, value: Value, axis: int | None, around_zero: bool
+    ) -> tuple[Array, Quantization]:
+        """int8 by the parameters of their pair; those of several channels lie along `axis`."""
+        source = self._pairs.get(value.name)
+        if source is None or source.inputs[0].type.element not in _BYTES:
+            raise Refused
+        real, quantization = self._real(value), form_of(source.inputs[0].type).quantization
+        if quantization.per_channel:
+            if axis is None or real.shape[axis] != len(quantization.scales):
+                raise Refused
+            quantization = replace(quantization, axis=axis)
+        if any(quantization.zero_points) and around_zero:
+            found = None if axis is None else centred(real, quantization, axis)
+            if found is None:
+                raise Refused
+            return found
+        stored, exact = recovered(real, quantization)
+        if not exact:
+            raise Refused
+        return stored, quantization
+
+    def bias(self, value: Value, x: TensorType, weights: TensorType) -> tuple[Array, Quantization]:
+        """At the product of the scales of operand and weights: int32, or int64 for 16 bits."""
+        assert weights.quantization is not None
+        scales = np.array(weights.quantization.scales) * x.scale
+        element = ElementType.I64 if x.element is ElementType.I16 else ElementType.I32
+        stored = np.rint(self._real(value).astype(np.float64) / scales)
+        if np.abs(stored).max(initial=0.0) > _LARGEST_BIAS[element]:
+            raise Refused
+        numbers = tuple(float(np.float32(scale)) for scale in scales)
+        axis = 0 if len(numbers) > 1 else None
+        quantization = Quantization(numbers, (0,) * len(numbers), axis)
+        return stored.astype(element.numpy), quantization
+
+    def wide(self, value: Value) -> tuple[Array, Quantization]:
+        """Any constant as int16 around zero."""
+        real = self._real(value)
+        most = float(np.abs(real).max(initial=0.0)) or 1.0
+        form = around_zero(most / INT16_MAX)
+        return form.stored(real), form.quantization
+
+    def real(self, value: Value) -> Array | None:
+        """Data of a float constant, be it the result of its own pair; None for anything else."""
+        source = self._pairs.get(value.name)
+        if source is None or source.output is not value:
+            return self._graph.constant_data(value)
+        data = self._graph.constant_data(source.inputs[0])
+        assert data is not None
+        (real,) = source.op.evaluate([data], source.signature, self._graph.rounding)
+        return real
+
+    def _real(self, value: Value) -> Array:
+        data = self.real(value)
+        if data is None:
+            raise Refused
+        return data

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import tflite
+from flatbuffers.number_types import Int32Flags
 from tflite.utils import BUILTIN_OPCODE2NAME
 
 from glowmcu import limits
@@ -26,6 +27,8 @@ from glowmcu.frontend.tflite.sparsity import dense
 from glowmcu.ir.types import Shape
 
 MAX_RANK = 8
+#: Where an operator code has its number, in the table of its fields.
+_BUILTIN_CODE = 10
 _MAX_NAME_BYTES = 4096
 #: What a flatbuffer accessor raises on a damaged file.
 DECODE_ERRORS = (
@@ -196,7 +199,7 @@ class _Reader:
 
     def code(self, model: Any, index: int) -> str:
         code = model.OperatorCodes(index)
-        number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        number = _builtin_code(code)
         if number == tflite.BuiltinOperator.CUSTOM:
             custom = (code.CustomCode() or b"")[:80].decode("utf-8", "replace")
             return f"CUSTOM {custom}".strip()
@@ -273,6 +276,15 @@ class _Reader:
             return None
         self.spend(length, 1)
         return memoryview(buffer.DataAsNumpy())
+
+
+def _builtin_code(code: Any) -> int:
+    """The greater of both fields, as TensorFlow Lite takes it: files of before 2021 have the old
+    one alone, and some of today the new one alone, of which the accessor makes 0 below 127.
+    """
+    place = code._tab.Offset(_BUILTIN_CODE)
+    new = code._tab.Get(Int32Flags, place + code._tab.Pos) if place else 0
+    return max(int(new), int(code.DeprecatedBuiltinCode()))
 
 
 def _is_made_dense(op: OperatorRecord, tensors: list[TensorRecord]) -> bool:
