@@ -17,7 +17,13 @@ import numpy as np
 
 from glowmcu import installation, limits
 from glowmcu.errors import ExitCode, GlowmcuError, error
-from glowmcu.frontend.onnx.functions import MAX_NODES, all_nodes, check_functions, expand_functions
+from glowmcu.frontend.onnx.functions import (
+    MAX_NODES,
+    all_nodes,
+    check_functions,
+    expand_functions,
+    inline_functions,
+)
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
@@ -130,10 +136,10 @@ def read_onnx_container(
     try:
         model = onnx.load_model_from_string(data)
         if len(model.functions):
-            import onnx.inliner
+            from glowmcu.frontend.onnx.knn_imputer import with_fixed_imputer
 
             check_functions(model, file_name)
-            model = onnx.inliner.inline_local_functions(model)
+            model = inline_functions(with_fixed_imputer(model))
         if supported:
             model = expand_functions(model, supported)
     except GlowmcuError:
