@@ -7,6 +7,7 @@ from dataclasses import replace
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.frontend.custom_c import unused_custom
 from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
+from glowmcu.frontend.onnx.biases import fold_biases
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord, read_onnx_container
 from glowmcu.frontend.onnx.custom_c import all_nodes, custom_kind, importer_of
 from glowmcu.frontend.onnx.dynamic_ranges import with_real_activations
@@ -65,7 +66,7 @@ def read_onnx(
     if not outputs:
         raise error("GM101", "the model has no outputs", file_name)
     graph = fold_qdq(state.builder.graph(inputs, list(outputs.values())))
-    graph = join_sums_of_columns(graph)
+    graph = fold_biases(join_sums_of_columns(graph))
     metadata = with_categories(graph.metadata, state.categories.names)
     return with_output_names(replace(graph, metadata=metadata), tuple(outputs))
 
