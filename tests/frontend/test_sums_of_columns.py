@@ -29,7 +29,7 @@ class Model:
         self.nodes.append(helper.make_node(kind, inputs, [name], domain=domain, **attributes))
         return name
 
-    def number(self, value: float, dtype: str = "float32") -> str:
+    def number(self, value: Any, dtype: str = "float32") -> str:
         name = f"c{len(self.constants)}"
         self.constants.append(onnx.numpy_helper.from_array(np.array(value, dtype), name))
         return name
