@@ -185,6 +185,13 @@ def _table() -> Data:
     return Data(found.x, found.y, found.asked, ("room", "warm", "wet"))
 
 
+def _table_and_names() -> Data:
+    found = _table()
+    assert found.y is not None
+    names = np.array(["low", "off", "warm"])[found.y.astype(int)]
+    return Data(found.x, names, found.asked, found.columns)
+
+
 def _text() -> Data:
     draw = np.random.default_rng(3)
     words = np.array(["turn", "the", "light", "on", "off", "in", "kitchen", "hall", "please"])
@@ -217,5 +224,6 @@ DATA: dict[str, Callable[[], Data]] = {
     "labels alone": _labels,
     "strings": _strings,
     "a table with strings": _table,
+    "a table with strings, classes with names": _table_and_names,
     "text": _text,
 }

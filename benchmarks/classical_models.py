@@ -174,7 +174,8 @@ def own_answers(model: Any, data: Data) -> list[list[Array]]:
         parts = said if isinstance(said, tuple) else [said]
         found += [np.asarray(_plain(part)) for part in parts]
         if name == "decision_function" and found[-1].ndim == 1:
-            found.append(np.stack([-found[-1], found[-1]], axis=1))  # of two classes
+            score = found[-1]  # of two classes, which skl2onnx writes in either order
+            found += [np.stack(pair, axis=1) for pair in ((-score, score), (score, -score))]
     return [[part[i : i + 1] for part in found] for i in range(len(data.asked))] if found else []
 
 
