@@ -1,6 +1,6 @@
 """What becomes of scikit-learn's, LightGBM's and XGBoost's estimators as C.
 
-    python -m benchmarks.classical [--only TEXT] [--jobs N] [--record]
+    python -m benchmarks.classical [--only TEXT] [--sizes] [--jobs N] [--record]
 
 Needs scikit-learn and skl2onnx; LightGBM, XGBoost and onnxmltools for their part. Every estimator
 is fitted on bundled data, written as ONNX, compiled, and its C asked on this computer, row by row,
@@ -89,6 +89,15 @@ def measure(case: Case) -> Row:
         for at, index in wrong
     )
     return row.became(NEARER if is_nearer else DIFFERS, detail)
+
+
+def measured_or_failed(case: Case) -> Row:
+    """What goes wrong unforeseen is no reason not to try the others."""
+    try:
+        return measure(case)
+    except Exception as cause:  # noqa: BLE001
+        row = Row(case.expression, case.data, case.options, "", kernels=kernel_sources_digest())
+        return row.became(DIFFERS, f"fails: {_short(cause)}")
 
 
 def _is_nearer(got: Array, other: Array, own: Sequence[Array], labels: Sequence[str]) -> bool:
@@ -251,7 +260,7 @@ def _version(package: str) -> str:
 def _measured(wanted: Sequence[Case], jobs: int) -> Iterator[Row]:
     context = multiprocessing.get_context("spawn")
     with context.Pool(jobs, maxtasksperchild=40) as pool:
-        yield from pool.imap(measure, wanted)
+        yield from pool.imap(measured_or_failed, wanted)
 
 
 def main() -> None:
@@ -260,11 +269,13 @@ def main() -> None:
     parser.add_argument("--only", action="append", metavar="TEXT", help="cases with TEXT in them")
     parser.add_argument("--jobs", type=int, default=1, metavar="N")
     parser.add_argument("--record", action="store_true", help="write classical.json and its page")
+    parser.add_argument("--sizes", action="store_true", help="only the sizes of usual ones")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     wanted = [
         case for case in cases()
-        if not asked.only or any(text in case.name for text in asked.only)
+        if not asked.sizes
+        and (not asked.only or any(text in case.name for text in asked.only))
     ]  # fmt: skip
     rows = []
     for row in _measured(wanted, asked.jobs):
@@ -273,7 +284,7 @@ def main() -> None:
     if asked.record:
         sizes = [] if asked.only else [size_of(case) for case in usual_ones()]
         list_sources()
-        recorded(rows, sizes, is_all=not asked.only).write()
+        recorded(rows, sizes, is_all=not (asked.only or asked.sizes)).write()
     raise SystemExit(any(row.outcome == DIFFERS for row in rows))
 
 

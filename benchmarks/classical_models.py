@@ -171,7 +171,7 @@ def own_answers(model: Any, data: Data) -> list[list[Array]]:
             said = getattr(model, name)(data.asked)
         except (AttributeError, NotImplementedError, TypeError, ValueError):
             continue  # it has none of these, or not for its options
-        parts = said if isinstance(said, tuple) else [said]
+        parts = said if isinstance(said, (tuple, list)) else [said]
         found += [np.asarray(_plain(part)) for part in parts]
         if name == "decision_function" and found[-1].ndim == 1:
             score = found[-1]  # of two classes, which skl2onnx writes in either order

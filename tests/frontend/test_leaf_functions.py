@@ -1,0 +1,129 @@
+"""What is computed of a tree's leaf is in the leaf, and sums of trees are one forest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glowmcu.frontend.onnx.reader import read_onnx
+from tests.support.check_model import check_model
+from tests.support.onnx_models import run_onnxruntime
+
+onnx = pytest.importorskip("onnx", reason="pip install onnx")
+helper, REAL = onnx.helper, onnx.TensorProto.FLOAT
+ML, ROWS = "ai.onnx.ml", 3
+
+
+class Model:
+    """Operators on `x` (3, 2)."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def add(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [name], domain=domain, **attributes))
+        return name
+
+    def number(self, value: Any, dtype: str = "float32") -> str:
+        name = f"c{len(self.constants)}"
+        self.constants.append(onnx.numpy_helper.from_array(np.array(value, dtype), name))
+        return name
+
+    def tree(self, feature: int, *weights: float, x: str = "x") -> str:
+        """A tree of three leaves."""
+        return self.add(
+            "TreeEnsembleRegressor", x, domain=ML, n_targets=1,
+            nodes_treeids=[0] * 5, nodes_nodeids=[0, 1, 2, 3, 4], nodes_featureids=[feature] * 5,
+            nodes_modes=["BRANCH_LEQ", "LEAF", "BRANCH_LEQ", "LEAF", "LEAF"],
+            nodes_values=[0.0, 0.0, 1.0, 0.0, 0.0], nodes_truenodeids=[1, 0, 3, 0, 0],
+            nodes_falsenodeids=[2, 0, 4, 0, 0], target_treeids=[0] * 3,
+            target_nodeids=[1, 3, 4], target_ids=[0] * 3, target_weights=[float(weight) for weight in weights],
+        )  # fmt: skip
+
+    def depth(self, leaf: str) -> str:
+        """The leaf's number looked up twice, and what comes of both, as in an isolation forest."""
+        index = self.add("Cast", leaf, to=onnx.TensorProto.INT64)
+        samples = self.add("LabelEncoder", index, domain=ML, keys_int64s=[1, 3, 4],
+                           values_floats=[4.0, 1.0, 2.0])  # fmt: skip
+        path = self.add("LabelEncoder", index, domain=ML, keys_int64s=[1, 3, 4],
+                        values_floats=[1.5, 2.5, 3.5])  # fmt: skip
+        column = self.number([-1, 1], "int64")
+        samples, path = (self.add("Reshape", value, column) for value in (samples, path))
+        many = self.add("Cast", self.add("Greater", samples, self.number([2.0])), to=REAL)
+        log = self.add("Log", self.add("Max", samples, self.number([1.0])))
+        return self.add("Add", path, self.add("Mul", log, many))
+
+    def data(self, *results: str) -> bytes:
+        value = helper.make_tensor_value_info
+        outputs = [onnx.ValueInfoProto(name=name) for name in results]
+        graph = helper.make_graph(
+            self.nodes, "g", [value("x", REAL, [ROWS, 2])], outputs, self.constants
+        )
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid(ML, 3)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+        data: bytes = onnx.shape_inference.infer_shapes(model).SerializeToString()
+        return data
+
+
+def kinds(data: bytes) -> list[str]:
+    names = [node.op.name for node in read_onnx(data, "m.onnx").nodes]
+    return [name for name in names if name != "constant"]
+
+
+def test_depths_of_leaves_are_summed_by_one_forest() -> None:
+    model = Model()
+    depths = [model.depth(model.tree(feature, 1, 3, 4)) for feature in (0, 1, 0)]
+    total = model.add("Sum", *depths)
+    data = model.data(model.add("Neg", total))
+    assert kinds(data) == ["tree_ensemble", "neg"]
+    check_model(data, oracle=run_onnxruntime)
+
+
+def test_numbers_of_leaves_may_be_integers_and_flags() -> None:
+    model = Model()
+    index = model.add("Cast", model.tree(0, 1, 3, 4), to=onnx.TensorProto.INT64)
+    above = model.add("Greater", model.tree(1, 1.5, -2, 4), model.number([1.75]))
+    data = model.data(model.add("Add", index, model.number([7], "int64")), above)
+    assert kinds(data) == ["tree_ensemble", "cast"] * 2
+    check_model(data, oracle=run_onnxruntime)
+
+
+def test_features_are_taken_where_they_are() -> None:
+    model = Model()
+    turned = model.add("Gather", "x", model.number([1, 0, 1], "int64"), axis=1)
+    data = model.data(model.add("Neg", model.tree(2, 1, -3, 4, x=turned)))
+    assert kinds(data) == ["tree_ensemble"]
+    check_model(data, oracle=run_onnxruntime)
+
+
+@pytest.mark.parametrize("why", ["two ends", "other numbers", "infinite", "a plain tree"])
+def test_other_trees_stay(why: str) -> None:
+    model = Model()
+    leaf = model.tree(0, 1, 3, 4)
+    results = [leaf]
+    if why == "two ends":
+        results = [model.add("Neg", leaf), model.add("Exp", leaf)]
+    elif why == "other numbers":
+        column = model.add("Gather", "x", model.number([0], "int64"), axis=1)
+        results = [model.add("Add", leaf, column)]
+    elif why == "infinite":
+        results = [model.add("Log", model.add("Add", leaf, model.number([-1.0])))]
+    data = model.data(*results)
+    assert len(kinds(data)) == {"two ends": 3, "other numbers": 4, "infinite": 3}.get(why, 1)
+    check_model(data, oracle=run_onnxruntime)
+
+
+def test_sums_of_trees_keep_their_order() -> None:
+    """Real numbers are added one by one, as the file does."""
+    model = Model()
+    trees = [model.tree(0, *(np.float32(10.0) ** power, 1, -1)) for power in (8, 0, -3, 7)]
+    total = trees[0]
+    for tree in trees[1:]:
+        total = model.add("Add", total, tree)
+    data = model.data(total)
+    assert kinds(data) == ["tree_ensemble"]
+    check_model(data, [[np.full((ROWS, 2), -1, np.float32)]], run_onnxruntime)
