@@ -41,7 +41,8 @@ class Model:
             nodes_modes=["BRANCH_LEQ", "LEAF", "BRANCH_LEQ", "LEAF", "LEAF"],
             nodes_values=[0.0, 0.0, 1.0, 0.0, 0.0], nodes_truenodeids=[1, 0, 3, 0, 0],
             nodes_falsenodeids=[2, 0, 4, 0, 0], target_treeids=[0] * 3,
-            target_nodeids=[1, 3, 4], target_ids=[0] * 3, target_weights=[float(weight) for weight in weights],
+            target_nodeids=[1, 3, 4], target_ids=[0] * 3,
+            target_weights=[float(weight) for weight in weights],
         )  # fmt: skip
 
     def depth(self, leaf: str) -> str:
