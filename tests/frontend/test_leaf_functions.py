@@ -35,14 +35,20 @@ class Model:
 
     def tree(self, feature: int, *weights: float, x: str = "x") -> str:
         """A tree of three leaves."""
+        return self.scores(feature, *((weight,) for weight in weights), x=x)
+
+    def scores(self, feature: int, *rows: tuple[float, ...], x: str = "x") -> str:
+        """The same with several targets."""
+        targets = len(rows[0])
         return self.add(
-            "TreeEnsembleRegressor", x, domain=ML, n_targets=1,
+            "TreeEnsembleRegressor", x, domain=ML, n_targets=targets,
             nodes_treeids=[0] * 5, nodes_nodeids=[0, 1, 2, 3, 4], nodes_featureids=[feature] * 5,
             nodes_modes=["BRANCH_LEQ", "LEAF", "BRANCH_LEQ", "LEAF", "LEAF"],
             nodes_values=[0.0, 0.0, 1.0, 0.0, 0.0], nodes_truenodeids=[1, 0, 3, 0, 0],
-            nodes_falsenodeids=[2, 0, 4, 0, 0], target_treeids=[0] * 3,
-            target_nodeids=[1, 3, 4], target_ids=[0] * 3,
-            target_weights=[float(weight) for weight in weights],
+            nodes_falsenodeids=[2, 0, 4, 0, 0], target_treeids=[0] * 3 * targets,
+            target_nodeids=[leaf for leaf in (1, 3, 4) for _ in range(targets)],
+            target_ids=[*range(targets)] * 3,
+            target_weights=[float(weight) for row in rows for weight in row],
         )  # fmt: skip
 
     def depth(self, leaf: str) -> str:
@@ -128,3 +134,31 @@ def test_sums_of_trees_keep_their_order() -> None:
     data = model.data(total)
     assert kinds(data) == ["tree_ensemble"]
     check_model(data, [[np.full((ROWS, 2), -1, np.float32)]], run_onnxruntime)
+
+
+def test_classes_that_trees_vote_for_are_one_forest() -> None:
+    """As in AdaBoost: a weight for the class that a tree finds, and less for the others."""
+    model = Model()
+    votes = []
+    for number, weight in enumerate((0.5, 2.0, 0.75)):
+        scores = model.scores(number % 2, (0.2, 0.5, 0.3), (0.6, 0.0, 0.4), (0.1, 0.1, 0.8))
+        best = model.add("ArgMax", scores, axis=1)
+        is_best = model.add("Equal", best, model.number([[0, 1, 2]], "int64"))
+        vote = model.add("Where", is_best, model.number([[1.0]]), model.number([[-0.5]]))
+        votes.append(model.add("Mul", vote, model.number([weight])))
+    data = model.data(model.add("Neg", model.add("Sum", *votes)))
+    assert kinds(data) == ["tree_ensemble", "neg"]
+    check_model(data, oracle=run_onnxruntime)
+
+
+def test_columns_are_no_rows() -> None:
+    """Three rows and three targets: an operator across rows is none of each row's leaf."""
+    model = Model()
+    scores = model.scores(0, (0.2, 0.5, 0.3), (0.6, 0.0, 0.4), (0.1, 0.1, 0.8))
+    turned = model.add("Transpose", scores, perm=[1, 0])
+    other = model.scores(1, (0.2, 0.5, 0.3), (0.6, 0.0, 0.4), (0.1, 0.1, 0.8))
+    rows = model.add("Mul", other, model.number([[1.0], [2.0], [3.0]]))
+    best = model.add("ArgMax", model.scores(1, (1, 2, 3), (3, 2, 1), (2, 3, 1)), axis=0)
+    data = model.data(turned, rows, best)
+    assert {"transpose", "mul", "arg_max"} <= set(kinds(data))
+    check_model(data, oracle=run_onnxruntime)

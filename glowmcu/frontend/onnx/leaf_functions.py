@@ -7,6 +7,7 @@ the operators' own meaning. A tree that takes its features from a table takes th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,15 +20,21 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.cast import Cast
 from glowmcu.ops.elementwise import Add
 from glowmcu.ops.gather import Gather
+from glowmcu.ops.joining import Concatenation
+from glowmcu.ops.scan import ArgMax, ArgMin
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.trees import TreeEnsemble
 
 _LIMITS = np.iinfo(np.int32)
+#: Numbers that are computed at compile time, in all.
+_MOST_NUMBERS = 2**24
 
 
 @dataclass(frozen=True)
 class _Tree:
-    """A tree of `x`, and a number of any type for each of its nodes, of which leaves count."""
+    """A tree of `x`, and numbers of any type for each of its nodes, of which leaves count: an array
+    whose first axis are nodes where that of the value are rows.
+    """
 
     x: Value
     made_by: Node
@@ -66,6 +73,7 @@ class _Found:
             node.outputs[0]: node.op.data for node in graph.nodes if isinstance(node.op, Constant)
         }
         self._found: dict[Value, _Sum] = {}
+        self._left = _MOST_NUMBERS
         for node in graph.nodes:
             result = self._tree(node) if isinstance(node.op, TreeEnsemble) else self._behind(node)
             if result is not None:
@@ -115,15 +123,20 @@ class _Found:
             if places is not None and places.ndim == 1 and not source.op.batch_dims:
                 features = np.where(op.features < 0, -1, places[np.maximum(op.features, 0)])
                 op, x = replace(op, features=features.astype(np.int32)), source.inputs[0]
-        if op.targets != 1 or op.roots.size != 1:
+        if op.roots.size != 1 or not self._affords(op, op.targets):
             return None
-        sums = np.zeros(op.row_starts.size - 1, op.weights.dtype)
-        for row in range(sums.size):
-            for weight in op.weights[op.row_starts[row] : op.row_starts[row + 1]]:
-                sums[row] += weight
+        sums = np.zeros((op.row_starts.size - 1, op.targets), op.weights.dtype)
+        for row in range(len(sums)):
+            for entry in range(op.row_starts[row], op.row_starts[row + 1]):
+                sums[row, op.row_targets[entry]] += op.weights[entry]
         is_leaf = op.features < 0
-        numbers = np.where(is_leaf, sums[np.where(is_leaf, op.left, 0)], 0).astype(sums.dtype)
+        numbers = sums[np.where(is_leaf, op.left, 0)]
         return _Sum((_Tree(x, node, op, numbers),))
+
+    def _affords(self, op: TreeEnsemble, numbers: int) -> bool:
+        """Whether as many may still be computed for each node: files of others ask for it."""
+        self._left -= op.features.size * numbers
+        return self._left >= 0
 
     def _behind(self, node: Node) -> _Sum | None:
         """A node that reads such a value, if it is one itself."""
@@ -131,42 +144,52 @@ class _Found:
         given = [operand for operand in operands if operand is not None]
         if not given or len(node.outputs) != 1 or node.outputs[0].type.quantization is not None:
             return None
-        counts = {value.type.element_count for value in node.inputs if value in self._found}
-        if counts != {node.outputs[0].type.element_count}:
+        if not self._goes_row_by_row(node, given[0].trees[0].x.type.shape[0]):
             return None
-        if isinstance(node.op, Reshape):
-            return operands[0]
         alike = {tree.made_by for operand in given for tree in operand.trees}
         if len(alike) == 1:
             return self._leaf_by_leaf(node, operands)
         return _added(node, operands)
 
+    def _goes_row_by_row(self, node: Node, rows: int) -> bool:
+        """Whether a row of the result depends on that row of the operands alone."""
+        shapes = [value.type.shape for value in node.inputs if value in self._found]
+        shape = node.outputs[0].type.shape
+        if any(not item or item[0] != rows for item in (*shapes, shape)):
+            return False
+        others = [value.type.shape for value in node.inputs if value not in self._found]
+        rank = len(shapes[0])
+        if node.op.elementwise:
+            is_below = all(len(item) < rank or item[:1] == (1,) for item in others)
+            return {len(item) for item in shapes} == {rank} == {len(shape)} and is_below
+        if isinstance(node.op, Reshape | Cast):
+            return True
+        if isinstance(node.op, ArgMax | ArgMin | Concatenation):
+            return node.op.axis > 0 and not others
+        is_lookup = isinstance(node.op, Gather) and node.op.axis == node.op.batch_dims == 0
+        return is_lookup and node.inputs[0] in self._known and len(others[0]) == 1
+
     def _leaf_by_leaf(self, node: Node, operands: Sequence[_Sum | None]) -> _Sum | None:
         """The operator's meaning, for the numbers of all nodes at once."""
-        is_lookup = isinstance(node.op, Gather) and node.op.axis == 0 and not node.op.batch_dims
-        if not (node.op.elementwise or isinstance(node.op, Cast) or is_lookup):
+        (tree,) = next(operand.trees for operand in operands if operand is not None)
+        shape = (tree.op.features.size, *node.outputs[0].type.shape[1:])
+        if isinstance(node.op, Reshape):
+            return _Sum((replace(tree, numbers=tree.numbers.reshape(shape)),))
+        if not self._affords(tree.op, math.prod(shape[1:])):
             return None
         arrays, types = list[Array](), list[TensorType]()
         for value, operand in zip(node.inputs, operands, strict=True):
             array = operand.trees[0].numbers if operand is not None else self._known.get(value)
             if array is None or value.type.quantization is not None:
                 return None
-            is_table = is_lookup and value is node.inputs[0]
-            if operand is None and (array.ndim != 1 if is_table else array.size != 1):
-                return None
-            if operand is None and not is_table:
-                array = array.reshape(())
             arrays.append(array)
             types.append(TensorType(array.shape, value.type.element))
-        (tree,) = next(operand.trees for operand in operands if operand is not None)
-        if is_lookup and operands[0] is not None:
-            return None
-        type_ = TensorType(tree.numbers.shape, node.outputs[0].type.element)
+        type_ = TensorType(shape, node.outputs[0].type.element)
         with np.errstate(all="ignore"):
             (numbers,) = node.op.evaluate(
                 arrays, Signature(tuple(types), (type_,)), self._graph.rounding
             )
-        return _Sum((replace(tree, numbers=numbers),)) if numbers.shape == type_.shape else None
+        return _Sum((replace(tree, numbers=numbers),)) if numbers.shape == shape else None
 
 
 def _added(node: Node, operands: Sequence[_Sum | None]) -> _Sum | None:
@@ -181,7 +204,8 @@ def _added(node: Node, operands: Sequence[_Sum | None]) -> _Sum | None:
     if not is_real or len({tree.x for tree in trees}) != 1:
         return None
     is_once = len({tree.made_by for tree in trees}) == len(trees)
-    return _Sum(trees) if is_once else None
+    is_alike = {tree.numbers.shape[1:] for tree in trees} == {node.outputs[0].type.shape[1:]}
+    return _Sum(trees) if is_once and is_alike else None
 
 
 def _forest(node: Node, found: _Sum) -> list[Node]:
@@ -191,7 +215,7 @@ def _forest(node: Node, found: _Sum) -> list[Node]:
     op = _joined(trees, np.float32 if is_real else np.int32)
     rows = trees[0].x.type.shape[0]
     element = ElementType.F32 if is_real else ElementType.I32
-    made = Value(TensorType((rows, 1), element), f"{value.name}/trees")
+    made = Value(TensorType((rows, op.targets), element), f"{value.name}/trees")
     if made.type == value.type:
         made = value
     nodes = [replace(node, op=op, inputs=(trees[0].x,), outputs=(made,))]
@@ -209,30 +233,33 @@ def _forest(node: Node, found: _Sum) -> list[Node]:
 def _joined(trees: Sequence[_Tree], dtype: type[np.generic]) -> TreeEnsemble:
     """All trees with their numbers as weights."""
     starts = np.cumsum([0, *(tree.op.features.size for tree in trees)])
+    targets = math.prod(trees[0].numbers.shape[1:])
     rows: dict[bytes, int] = {}
-    weights: list[np.generic] = []
+    weights: list[Array] = []
     left, right, roots = list[Array](), list[Array](), list[int]()
     for start, tree in zip(starts, trees, strict=False):
         op, is_leaf = tree.op, tree.op.features < 0
+        numbers = tree.numbers.astype(dtype).reshape(-1, targets)
         places = op.left + start
         for place in np.flatnonzero(is_leaf):
-            weight = dtype(tree.numbers[place])  # type: ignore[call-arg]
-            if (key := weight.tobytes()) not in rows:
+            if (key := numbers[place].tobytes()) not in rows:
                 rows[key] = len(weights)
-                weights.append(weight)
+                weights.append(numbers[place])
             places[place] = rows[key]
         left.append(places)
         right.append(np.where(is_leaf, 0, op.right + start))
         roots.append(int(op.roots[0] + start))
+    entries = [(target, row[target]) for row in weights for target in np.flatnonzero(row)]
+    counts = [np.count_nonzero(row) for row in weights]
 
     def indices(data: Sequence[int] | Array) -> Array:
         return np.array(data, np.int32)
 
     ops = [tree.op for tree in trees]
     return TreeEnsemble(
-        1, indices(roots), np.concatenate([op.features for op in ops]),
+        targets, indices(roots), np.concatenate([op.features for op in ops]),
         np.concatenate([op.thresholds for op in ops]),
         np.concatenate([op.missing_left for op in ops]), indices(np.concatenate(left)),
-        indices(np.concatenate(right)), indices(range(len(weights) + 1)),
-        np.zeros(len(weights), np.int32), np.array(weights, dtype),
+        indices(np.concatenate(right)), indices(np.cumsum([0, *counts])),
+        indices([target for target, _ in entries]), np.array([w for _, w in entries], dtype),
     )  # fmt: skip
