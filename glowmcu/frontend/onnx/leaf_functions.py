@@ -249,8 +249,8 @@ def _joined(trees: Sequence[_Tree], dtype: type[np.generic]) -> TreeEnsemble:
         left.append(places)
         right.append(np.where(is_leaf, 0, op.right + start))
         roots.append(int(op.roots[0] + start))
-    entries = [(target, row[target]) for row in weights for target in np.flatnonzero(row)]
-    counts = [np.count_nonzero(row) for row in weights]
+    entries = [(target, row[target]) for row in weights for target in np.flatnonzero(row).tolist()]
+    counts = [int(np.count_nonzero(row)) for row in weights]
 
     def indices(data: Sequence[int] | Array) -> Array:
         return np.array(data, np.int32)
