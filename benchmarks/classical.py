@@ -84,10 +84,16 @@ def measure(case: Case) -> Row:
     if not detail:
         return row.became(EQUAL, "")
     own = own_answers(model, data)
+    places: dict[int, list[int]] = {}
+    for at, index in wrong:
+        places.setdefault(index, []).append(at)
     is_nearer = bool(wrong and own) and all(
-        _is_nearer(found[at][index], wanted[at][index], own[at], done.manifest.labels)
-        for at, index in wrong
-    )
+        _is_nearer(
+            [found[at][index] for at in rows], [wanted[at][index] for at in rows],
+            [own[at] for at in rows], done.manifest.labels,
+        )
+        for index, rows in places.items()
+    )  # fmt: skip
     return row.became(NEARER if is_nearer else DIFFERS, detail)
 
 
@@ -100,16 +106,24 @@ def measured_or_failed(case: Case) -> Row:
         return row.became(DIFFERS, f"fails: {_short(cause)}")
 
 
-def _is_nearer(got: Array, other: Array, own: Sequence[Array], labels: Sequence[str]) -> bool:
-    """Whether what the C gives is the estimator's label, or at least as near to its numbers as
-    onnxruntime's.
+def _is_nearer(
+    found: Sequence[Array],
+    other: Sequence[Array],
+    own: Sequence[Sequence[Array]],
+    labels: Sequence[str],
+) -> bool:
+    """Whether rows of an output are, in all, as near to what the estimator says as onnxruntime's:
+    labels, or numbers.
     """
-    for part in own:
-        if part.size != got.size:
+
+    def real(array: Array) -> Array:
+        return _numbered(array, labels).reshape(-1).astype(np.float64)
+
+    for part in range(len(own[0])):
+        if own[0][part].size != found[0].size:
             continue
-        want = _numbered(part, labels).reshape(-1).astype(np.float64)
-        far = [np.abs(array.reshape(-1).astype(np.float64) - want).max()
-               for array in (got, _numbered(other, labels))]  # fmt: skip
+        want = np.array([real(row[part]) for row in own])
+        far = [np.abs(np.array(list(map(real, rows))) - want).sum() for rows in (found, other)]
         if far[0] <= far[1]:
             return True
     return False

@@ -16,7 +16,7 @@ EQUAL, NEARER, DIFFERS, REFUSED = "equal", "nearer", "differs", "refused"
 NOT_WRITTEN, NO_RUNTIME = "not written", "not run"
 OUTCOMES = {
     EQUAL: "the C gives what onnxruntime gives",
-    NEARER: "where it does not, it gives the estimator's label, or is as near to its numbers",
+    NEARER: "rows of which it does not are nearer to the estimator's answers than onnxruntime's",
     DIFFERS: "it gives something else",
     REFUSED: "GlowMCU does not take the file",
     NO_RUNTIME: "onnxruntime does not run the file",
