@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 from unittest import mock
 
@@ -12,10 +14,18 @@ import numpy as np
 from benchmarks.classical_cases import Case
 from benchmarks.classical_data import DATA, Array, Data
 
-#: Modules whose names expressions may use beside all estimators'.
-_MODULES = (
-    "sklearn.compose", "sklearn.feature_selection", "sklearn.frozen", "sklearn.impute",
-    "sklearn.pipeline", "sklearn.gaussian_process.kernels",
+#: Where the names in expressions are looked for: importing all of scikit-learn takes seconds.
+_MODULES = tuple(
+    f"sklearn.{name}"
+    for name in (
+        "preprocessing", "pipeline", "linear_model", "svm", "naive_bayes", "neighbors", "tree",
+        "ensemble", "gaussian_process", "gaussian_process.kernels", "neural_network",
+        "discriminant_analysis", "compose", "decomposition", "cluster", "mixture", "impute",
+        "feature_selection", "calibration", "multiclass", "multioutput", "model_selection",
+        "random_projection", "kernel_approximation", "cross_decomposition", "covariance", "frozen",
+        "dummy", "feature_extraction", "feature_extraction.text", "feature_extraction.image",
+        "isotonic", "kernel_ridge", "manifold", "semi_supervised",
+    )
 )  # fmt: skip
 _BOOSTED = {"LGBM": "lightgbm", "XGB": "xgboost"}
 
@@ -32,18 +42,20 @@ def fitted(case: Case) -> tuple[Any, Data]:
 
 
 def _names(expression: str, data: Data) -> dict[str, Any]:
-    from importlib import import_module
-
-    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-    from sklearn.utils import all_estimators
-
+    """What the expression is written in."""
     names: dict[str, Any] = {"np": np, "x": data.x, "y": data.y}
-    for module in _MODULES:
-        names |= vars(import_module(module))
-    names |= dict(all_estimators())
     for prefix, package in _BOOSTED.items():
-        if prefix in expression:
-            names |= vars(import_module(package))
+        if expression.startswith(prefix):
+            return names | vars(import_module(package))
+    if "IterativeImputer" in expression:
+        import_module("sklearn.experimental.enable_iterative_imputer")
+    used = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
+    for module in _MODULES:
+        missing = used - names.keys()
+        if not missing:
+            break
+        found = vars(import_module(module))
+        names |= {name: found[name] for name in missing & found.keys()}
     return names
 
 
