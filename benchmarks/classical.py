@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import multiprocessing
+import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
@@ -54,6 +55,10 @@ _PACKAGES = (
     "scikit-learn", "skl2onnx", "onnx", "onnxruntime", "onnxmltools", "lightgbm", "xgboost-cpu",
 )  # fmt: skip
 _TEXT = 160
+#: What onnxruntime says in front of a message.
+_OF_RUNTIME = re.compile(r"\w+: \[ONNXRuntimeError\] : \d+ : \w+ : |/\S*onnxruntime\S* ?")
+#: By how much answers may be off that are called the estimator's.
+_LIKE = 1e-3
 
 
 def measure(case: Case) -> Row:
@@ -133,20 +138,27 @@ def _like_estimator(
     done: Compilation, found: Sequence[Sequence[Array]], model: Any, data: Data
 ) -> int | None:
     """Rows whose first result is the estimator's; None where the two have nothing in common."""
-    size, labels = found[0][0].size, done.manifest.labels
-    own = [[part for part in row if part.size == size][:1] for row in own_answers(model, data)]
-    if not own or not own[0]:
-        return None
-    return sum(
-        not _wrong(got[0].reshape(-1), _numbered(want, labels).reshape(-1), 1e-3).any()
-        for got, (want,) in zip(found, own, strict=True)
-    )
+    labels, own = done.manifest.labels, own_answers(model, data)
+    counts = []
+    for part in range(len(own[0]) if own else 0):
+        array = own[0][part]
+        if array.size != found[0][0].size or (array.dtype.kind in "OUS" and not labels):
+            continue
+        counts.append(
+            sum(
+                not _wrong(
+                    got[0].reshape(-1), _numbered(want[part], labels).reshape(-1), _LIKE
+                ).any()
+                for got, want in zip(found, own, strict=True)
+            )
+        )
+    return max(counts, default=None)
 
 
 def _short(cause: Exception) -> str:
     if type(cause).__name__ in ("MissingShapeCalculator", "MissingConverter"):
         return "no converter"
-    words = " ".join(f"{type(cause).__name__}: {cause}".split())
+    words = _OF_RUNTIME.sub("", " ".join(f"{type(cause).__name__}: {cause}".split()))
     return words if len(words) <= _TEXT else words[: _TEXT - 1] + "…"
 
 
@@ -257,9 +269,10 @@ def size_of(case: Case) -> Size:
 
 
 def recorded(rows: Sequence[Row], sizes: Sequence[Size], is_all: bool) -> Record:
-    """Results in the place of those before."""
-    old = record()
+    """Results in the place of those before, of cases that there are."""
+    old, known = record(), {case.name for case in cases()}
     found = {row.name: row for row in (*(() if is_all else old.rows), *rows)}
+    found = {name: row for name, row in found.items() if name in known}
     versions = {name: _version(name) for name in _PACKAGES}
     return Record(versions, list(sizes) or old.sizes, list(found.values()))
 

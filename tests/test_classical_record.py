@@ -23,7 +23,7 @@ from benchmarks.kernel_sources import is_of_today
 #: Estimators with their defaults: so many there were in scikit-learn when this was written.
 _ESTIMATORS = 200
 #: What onnxruntime runs and is refused, and why.
-REFUSALS: dict[str, str] = {}
+REFUSALS = {"FeatureHasher(8, input_type='string'), text": "strings have no place in C"}
 AGAIN = (
     Case("KNeighborsClassifier(weights='distance')", "three classes"),
     Case("GaussianProcessClassifier()", "two classes"),
