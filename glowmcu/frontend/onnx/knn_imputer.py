@@ -107,17 +107,17 @@ def _read(calls: Sequence[Any], constants: dict[str, Any]) -> _Imputer | None:
 
 
 class _Writer:
-    """Nodes and constants in the place of the functions."""
+    """Nodes and constants in the place of the functions, or of a body of theirs."""
 
-    def __init__(self, onnx: Any) -> None:
-        self._onnx = onnx
+    def __init__(self, onnx: Any, place: str = _PREFIX) -> None:
+        self.onnx, self._place = onnx, place
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
     def constant(self, data: Array) -> str:
-        name = f"{_PREFIX}/c{len(self.constants)}"
+        name = f"{self._place}/c{len(self.constants)}"
         data = np.ascontiguousarray(data)
-        self.constants.append(self._onnx.numpy_helper.from_array(data, name))
+        self.constants.append(self.onnx.numpy_helper.from_array(data, name))
         return name
 
     def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
@@ -126,8 +126,8 @@ class _Writer:
     def nodes_of(
         self, kind: str, inputs: Sequence[str], count: int, domain: str = "", **attributes: Any
     ) -> list[str]:
-        names = [f"{_PREFIX}/{kind}{len(self.nodes)}_{i}" for i in range(count)]
-        node = self._onnx.helper.make_node(
+        names = [f"{self._place}/{kind}{len(self.nodes)}_{i}" for i in range(count)]
+        node = self.onnx.helper.make_node(
             kind, list(inputs), names, name=names[0], domain=domain, **attributes
         )
         self.nodes.append(node)
@@ -154,24 +154,15 @@ def _written(write: _Writer, imputer: _Imputer) -> str:
     zero = write.constant(np.zeros((), dtype))
     known = write.node("Where", is_missing, zero, imputer.x)
     distances = _distances(write, imputer, is_missing, known)
-    parts: list[str] = []
-    order: list[int] = []
-    groups: dict[bytes, list[int]] = {}
-    for column in imputer.columns:
-        groups.setdefault(imputer.missing[:, column].tobytes(), []).append(column)
-    for columns in groups.values():
-        donors = np.flatnonzero(~imputer.missing[:, columns[0]])
-        if donors.size:
-            parts.append(_imputed(write, imputer, distances, donors, columns))
-            order += columns
-    if not parts:
+    columns = [column for column in imputer.columns if not imputer.missing[:, column].all()]
+    if not columns:
         return write.node("Identity", imputer.x)
-    joined = write.node("Concat", *parts, axis=1)
-    places = np.array([order.index(k) if k in order else 0 for k in range(width)])
-    if order != list(range(width)):
-        joined = write.node("Gather", joined, write.constant(places), axis=1)
-    is_imputed = np.isin(np.arange(width), order).reshape(1, -1)
-    if not is_imputed.all():
+    way = _column_by_column if imputer.missing.any() else _all_columns
+    joined = way(write, imputer, distances, columns)
+    if columns != list(range(width)):
+        places = [columns.index(place) if place in columns else 0 for place in range(width)]
+        joined = write.node("Gather", joined, write.constant(np.array(places)), axis=1)
+        is_imputed = np.isin(np.arange(width), columns).reshape(1, -1)
         is_missing = write.node("And", is_missing, write.constant(is_imputed))
     return write.node("Where", is_missing, joined, imputer.x)
 
@@ -204,29 +195,67 @@ def _distances(write: _Writer, imputer: _Imputer, is_missing: str, known: str) -
     return write.node("Where", none, write.constant(np.array(_FARTHEST, dtype)), total)
 
 
-def _imputed(
-    write: _Writer, imputer: _Imputer, distances: str, donors: Array, columns: list[int]
-) -> str:
-    """(N, columns): what goes where they are missing, of columns that have the same donors."""
-    dtype = imputer.fitted.dtype
-    table = imputer.fitted[donors][:, columns]
-    if donors.size < len(imputer.fitted):
-        distances = write.node("Gather", distances, write.constant(donors), axis=1)
-    count = write.constant(np.array([min(imputer.neighbours, donors.size)]))
-    nearest, places = write.nodes_of("TopK", [distances, count], 2, largest=0)
+def _all_columns(write: _Writer, imputer: _Imputer, distances: str, columns: list[int]) -> str:
+    """(N, columns): what goes where they are missing, where all rows are donors of all."""
+    table = imputer.fitted[:, columns]
+    nearest, places = _nearest(write, imputer, distances)
     values = write.node("Gather", write.constant(table), places, axis=0)
-    far = write.constant(np.array(_FARTHEST, dtype))
-    is_known = write.node("Less", nearest, far)
-    weights = write.node("Cast", is_known, to={"float32": 1, "float64": 11}[dtype.name])
-    last = write.constant(np.array([2]))
-    weighted = write.node("Mul", values, write.node("Unsqueeze", weights, last))
-    total = write.node("ReduceSum", weighted, write.constant(np.array([1])), keepdims=0)
-    number = write.node("ReduceSum", weights, write.constant(np.array([1])), keepdims=1)
-    one = write.constant(np.ones((), dtype))
+    return _mean(write, nearest, values, write.constant(_means(table).reshape(1, -1)), True)
+
+
+def _column_by_column(write: _Writer, imputer: _Imputer, distances: str, columns: list[int]) -> str:
+    """The same by a Scan, each of whose trips has donors of its own: the others are too far."""
+    dtype, holes = imputer.fitted.dtype, imputer.missing[:, columns].T
+    table = np.where(holes, np.nan, imputer.fitted[:, columns].T)
+    element = {"float32": 1, "float64": 11}[dtype.name]
+    body = _Writer(write.onnx, f"{_PREFIX}/column")
+    far = body.constant(np.array(_FARTHEST, dtype))
+    reached = body.node("Where", "holes", far, "distances")
+    nearest, places = _nearest(body, imputer, reached)
+    values = body.node("Gather", "values", places, axis=0)
+    mean = _mean(body, nearest, values, "of_all", False)
+    kept = body.node("Identity", "distances")
+    helper, rows = write.onnx.helper, imputer.fitted.shape[0]
+    value = helper.make_tensor_value_info
+    inputs = [
+        value("distances", element, [None, rows]), value("holes", 9, [rows]),
+        value("values", element, [rows]), value("of_all", element, []),
+    ]  # fmt: skip
+    outputs = [value(kept, element, [None, rows]), value(mean, element, [None])]
+    graph = helper.make_graph(body.nodes, _PREFIX, inputs, outputs, body.constants)
+    scanned = [
+        write.constant(array)
+        for array in (holes, np.nan_to_num(table).astype(dtype), _means(table.T).astype(dtype))
+    ]
+    _, found = write.nodes_of("Scan", [distances, *scanned], 2, body=graph, num_scan_inputs=3)
+    return write.node("Transpose", found, perm=[1, 0])
+
+
+def _means(table: Array) -> Array:
+    """Of columns, without what is missing."""
+    return np.asarray(np.nanmean(table, 0, dtype=np.float64).astype(table.dtype))
+
+
+def _nearest(write: _Writer, imputer: _Imputer, distances: str) -> list[str]:
+    """Distances and places of the nearest donors, best first."""
+    count = min(imputer.neighbours, len(imputer.fitted))
+    return write.nodes_of("TopK", [distances, write.constant(np.array([count]))], 2, largest=0)
+
+
+def _mean(write: _Writer, nearest: str, values: str, of_all: str, is_table: bool) -> str:
+    """Of the values (N, nearest) of donors that are not too far, or of a table of them (N, nearest,
+    columns); `of_all` where there is none.
+    """
+    far, one = (write.constant(np.array(n, np.float32)) for n in (_FARTHEST, 1))
+    weights = write.node("Cast", write.node("Less", nearest, far), to=1)
+    of_each = weights
+    if is_table:
+        of_each = write.node("Unsqueeze", weights, write.constant(np.array([2])))
+    axis = write.constant(np.array([1]))
+    total = write.node("ReduceSum", write.node("Mul", values, of_each), axis, keepdims=0)
+    number = write.node("ReduceSum", weights, axis, keepdims=int(is_table))
     mean = write.node("Div", total, write.node("Max", number, one))
-    no_row = write.node("Less", number, one)
-    of_all = write.constant(table.mean(0, dtype=np.float64).astype(dtype).reshape(1, -1))
-    return write.node("Where", no_row, of_all, mean)
+    return write.node("Where", write.node("Less", number, one), of_all, mean)
 
 
 def _drop_unused(graph: Any, onnx: Any) -> None:
