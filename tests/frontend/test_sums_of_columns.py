@@ -101,3 +101,12 @@ def test_other_sums_stay() -> None:
     parts = [model.add("Add", model.column("x", k), model.column("x", 3)) for k in range(2)]
     long = model.add("Sum", model.column("x", 0), model.column("x", 1), model.column("x", 2))
     assert "concatenation" in kinds(model.data(*parts, long))
+
+
+def test_a_sum_of_very_many_terms_stays() -> None:
+    model = Model()
+    total = model.column("x", 0)
+    for _ in range(1500):
+        total = model.add("Add", total, model.column("x", 1))
+    data = model.data(*[model.add("Neg", total)] * 3)
+    assert kinds(data)[-1] == "concatenation"

@@ -28,6 +28,8 @@ from glowmcu.ops.trees import TreeEnsemble
 _LIMITS = np.iinfo(np.int32)
 #: Numbers that are computed at compile time, in all.
 _MOST_NUMBERS = 2**24
+#: Trees of one sum: each sum on the way to it knows its own.
+_MOST_TREES = 2048
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,8 @@ def _added(node: Node, operands: Sequence[_Sum | None]) -> _Sum | None:
         return None
     left, right = operands
     if left is None or right is None or len(right.trees) != 1:
+        return None
+    if len(left.trees) >= _MOST_TREES:
         return None
     trees = (*left.trees, *right.trees)
     is_real = all(tree.numbers.dtype == np.float32 for tree in trees)

@@ -28,7 +28,7 @@ from glowmcu.ops.slicing import Slice
 #: Below it the nodes stay as they are.
 _FEWEST = 3
 #: Terms that are followed, and how far.
-_MOST_TERMS, _MOST_STEPS = 4096, 512
+_MOST_TERMS, _MOST_STEPS = 4096, 200
 
 
 def join_sums_of_columns(graph: Graph) -> Graph:
