@@ -19,7 +19,8 @@ ML, ROWS = "ai.onnx.ml", 3
 class Model:
     """Operators on `x` (3, 2)."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int = ROWS) -> None:
+        self.rows = rows
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
@@ -68,7 +69,7 @@ class Model:
         value = helper.make_tensor_value_info
         outputs = [onnx.ValueInfoProto(name=name) for name in results]
         graph = helper.make_graph(
-            self.nodes, "g", [value("x", REAL, [ROWS, 2])], outputs, self.constants
+            self.nodes, "g", [value("x", REAL, [self.rows, 2])], outputs, self.constants
         )
         opsets = [helper.make_opsetid("", 17), helper.make_opsetid(ML, 3)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
@@ -161,4 +162,36 @@ def test_columns_are_no_rows() -> None:
     best = model.add("ArgMax", model.scores(1, (1, 2, 3), (3, 2, 1), (2, 3, 1)), axis=0)
     data = model.data(turned, rows, best)
     assert {"transpose", "mul", "arg_max"} <= set(kinds(data))
+    check_model(data, oracle=run_onnxruntime)
+
+
+def forests(model: Model) -> list[str]:
+    """Trees of one and of three targets."""
+    rows = (0.2, 0.5, 0.3), (0.6, 0.0, 0.4), (0.1, 0.1, 0.8)
+    return [model.tree(0, 1, 3, 4), model.scores(1, *rows), model.tree(1, -1, 2, 5)]
+
+
+def test_forests_side_by_side_are_one() -> None:
+    model = Model()
+    data = model.data(model.add("Concat", *forests(model), axis=1))
+    assert kinds(data) == ["tree_ensemble", "reshape"]
+    check_model(data, oracle=run_onnxruntime)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_forests_one_behind_the_other_are_one_for_a_single_row(rows: int) -> None:
+    model = Model(rows)
+    shape = model.number([1, rows, 1], "int64")
+    parts = [model.add("Reshape", model.tree(k % 2, k, 3, 4), shape) for k in range(3)]
+    joined = model.add("Concat", *parts, axis=0)
+    data = model.data(model.add("ReduceMean", joined, axes=[0], keepdims=0))
+    assert kinds(data).count("tree_ensemble") == rows
+    check_model(data, oracle=run_onnxruntime)
+
+
+def test_forests_that_others_read_stay() -> None:
+    model = Model()
+    parts = forests(model)
+    data = model.data(model.add("Concat", *parts, axis=1), parts[0])
+    assert kinds(data).count("tree_ensemble") == 3
     check_model(data, oracle=run_onnxruntime)

@@ -13,6 +13,7 @@ from glowmcu.frontend.onnx.custom_c import all_nodes, custom_kind, importer_of
 from glowmcu.frontend.onnx.dynamic_ranges import with_real_activations
 from glowmcu.frontend.onnx.fold_qdq import fold_qdq
 from glowmcu.frontend.onnx.importer import Import, ImportFunction, load_importers
+from glowmcu.frontend.onnx.joined_trees import join_trees
 from glowmcu.frontend.onnx.leaf_functions import fold_leaf_functions
 from glowmcu.frontend.onnx.nodes import in_order_of_use, unsupported_operator
 from glowmcu.frontend.onnx.products_of_columns import join_products_of_columns
@@ -69,7 +70,7 @@ def read_onnx(
         raise error("GM101", "the model has no outputs", file_name)
     graph = fold_qdq(state.builder.graph(inputs, list(outputs.values())))
     graph = join_products_of_columns(join_sums_of_columns(fold_biases(graph)))
-    graph = fold_leaf_functions(graph)
+    graph = join_trees(fold_leaf_functions(graph))
     metadata = with_categories(graph.metadata, state.categories.names)
     return with_output_names(replace(graph, metadata=metadata), tuple(outputs))
 
