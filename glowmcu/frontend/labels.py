@@ -24,6 +24,8 @@ from glowmcu.ir.graph import Graph
 from glowmcu.labels import NO_LABELS_HINT, checked_labels, labels_of_text, too_large
 
 _MOST_FILES = 256
+#: Names that a note has of a list, and characters in all.
+_SAID, _MOST_TEXT = 8, 400
 _ZIP_ERRORS = (
     zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError,
     ValueError, OverflowError, MemoryError, ImportError,
@@ -36,13 +38,15 @@ _PROPERTIES = ("names", "id2label", "class_names", "classes", "labels")
 def labels_of(
     data: bytes, file_name: str, graph: Graph, interface: InterfaceOptions
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the classes, and a note if no output has as many. Raises GM124 to GM127."""
+    """Names of the classes, and a note if no output has as many, or if outputs have classes of
+    their own. Raises GM124 to GM127.
+    """
     sizes = {value.type.shape[-1] for value in graph.results if value.type.shape}
-    labels = interface.labels
+    labels, notes = interface.labels, tuple[str, ...]()
     if labels is None:
-        labels = labels_of_model(data, file_name, sizes)
+        labels, notes = _found(data, file_name, sizes)
     if not labels or len(labels) in sizes:
-        return labels, ()
+        return labels, notes
     return labels, (f"there are {len(labels)} labels, but no output has as many classes",)
 
 
@@ -50,12 +54,18 @@ def labels_of_model(data: bytes, file_name: str, sizes: Collection[int]) -> tupl
     """The labels in the file, () if it has none. `sizes` are those of the outputs' last axes:
     of several files the one with as many lines is meant. Raises GM124 to GM127.
     """
+    return _found(data, file_name, sizes)[0]
+
+
+def _found(
+    data: bytes, file_name: str, sizes: Collection[int]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if format_of_package(data, file_name) is not None:
-        return ()
+        return (), ()
     if is_onnx(data, file_name):
         return _of_onnx(data, file_name)
     end = io.BytesIO(data)
-    return _of_archive(end, file_name, sizes) if zipfile.is_zipfile(end) else ()
+    return (_of_archive(end, file_name, sizes) if zipfile.is_zipfile(end) else ()), ()
 
 
 def _of_archive(file: io.BytesIO, file_name: str, sizes: Collection[int]) -> tuple[str, ...]:
@@ -95,13 +105,20 @@ def _of_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, file_name: str) 
     return labels_of_text(data, where)
 
 
-def _of_onnx(data: bytes, file_name: str) -> tuple[str, ...]:
-    properties, classes = read_properties(data, file_name)
+def _of_onnx(data: bytes, file_name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    properties, lists = read_properties(data, file_name)
     for key in _PROPERTIES:
         if key in properties:
             where = f"{file_name}, property {key!r}"
-            return checked_labels(_parsed(properties[key], where), where)
-    return checked_labels(classes, f"{file_name}, classlabels_strings")
+            return checked_labels(_parsed(properties[key], where), where), ()
+    found = [checked_labels(names, f"{file_name}, classlabels_strings") for names in lists]
+    if len(found) < 2:
+        return (found[0] if found else ()), ()
+    said = "; ".join(", ".join(names[:_SAID]) + ", …" * (len(names) > _SAID) for names in found)
+    return (), (
+        "there are several lists of names of classes, of which none is the bundle's labels: "
+        f"{said[:_MOST_TEXT]}",
+    )
 
 
 def _parsed(text: str, where: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from glowmcu.asked_in_python import in_python, is_in_memory
 from glowmcu.frontend.formats import format_of_package
 from glowmcu.frontend.known_inputs import Sizes, open_batches
-from glowmcu.frontend.onnx.container import OnnxRecord, read_onnx_container
+from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord, element_of, read_onnx_container
 from glowmcu.frontend.onnx.dynamic_ranges import dynamic_products
 from glowmcu.frontend.onnx.pair_notes import notes_on_pairs
 from glowmcu.frontend.read_model import is_onnx
@@ -16,6 +16,8 @@ from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord, read_co
 from glowmcu.frontend.tflite.importer import input_sizes
 from glowmcu.input_options import InputOptions
 
+#: `double` among ONNX's element types.
+_DOUBLE = 11
 #: Operators of onnxruntime's with rounded weights alone.
 _ROUNDED = ("DynamicQuantizeLSTM", "MatMulNBits")
 
@@ -36,6 +38,7 @@ def notes_on_file(
             *_batch_note(sizes, options, file_name),
             *_category_notes(onnx),
             *_class_notes(onnx),
+            *_double_note(onnx),
             *_activations_note(onnx, quantizing),
             *notes_on_pairs(onnx),
         )
@@ -87,6 +90,25 @@ def _class_notes(model: OnnxRecord) -> tuple[str, ...]:
         *(f"output {name!r} is the name of a class in the file; here it is the index of the class, "
           "whose name is among the bundle's labels" for name in texts),
     )  # fmt: skip
+
+
+def _double_note(model: OnnxRecord) -> tuple[str, ...]:
+    """What is computed in where the file computes in double."""
+    inputs = [item.name for item in model.inputs if item.type_name == "DOUBLE"]
+    outputs = [name for name in model.outputs if model.output_types[name][1] == "DOUBLE"]
+    inner = sum(element_of(item.data_type)[1] == "DOUBLE" for item in model.initializers.values())
+    inner += sum(_makes_double(op) for op in model.nodes)
+    named = ", ".join(repr(name[:120]) for name in (*inputs, *outputs))
+    if not named and not inner:
+        return ()
+    border = f"; so {'is' if len(inputs + outputs) == 1 else 'are'} {named}" if named else ""
+    return (f"the file computes in double, here all of it is float32{border}",)
+
+
+def _makes_double(op: NodeRecord) -> bool:
+    if op.kind == "Cast":
+        return op.attributes.get("to") == _DOUBLE
+    return op.kind == "Constant" and getattr(op.attributes.get("value"), "data_type", 0) == _DOUBLE
 
 
 def _activations_note(model: OnnxRecord, quantizing: bool) -> tuple[str, ...]:

@@ -157,7 +157,7 @@ class Loop(Operation):
         while again and trip != self.trips:
             if self.trips is None and trip == most:
                 raise _endless(most)
-            given = [np.ascontiguousarray(array[trip]) for array in scanned]
+            given = [np.asarray(array[trip], order="C") for array in scanned]
             results = run_graph(graph, [*carried, *given, *others])
             again = bool(results[0].reshape(-1)[0]) if self.is_conditional else True
             carried = results[first:rest]

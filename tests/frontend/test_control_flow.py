@@ -330,6 +330,25 @@ def test_a_scan_goes_along_any_axis_either_way(axis: int, backward: int, out_bac
     expect_same(model_of([node], [value("last", None), value("rows", None)], [start]))
 
 
+def test_a_long_scan_may_go_over_the_numbers_of_a_vector() -> None:
+    """Slices of no axes became vectors of one element where the loop was evaluated."""
+    body = helper.make_graph(
+        [helper.make_node("Add", ["sum", "slice"], ["next"]),
+         helper.make_node("Neg", ["next"], ["row"])],
+        "body", [value("sum", ()), value("slice", ())], [value("next", ()), value("row", ())],
+    )  # fmt: skip
+    node = helper.make_node("Scan", ["start", "v"], ["last", "rows"], body=body, num_scan_inputs=1)
+    start = numpy_helper.from_array(np.zeros((), np.float32), "start")
+    numbers = numpy_helper.from_array(np.arange(100, dtype=np.float32), "numbers")
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["total"], keepdims=0),
+        helper.make_node("Add", ["numbers", "total"], ["v"]), node,
+    ]  # fmt: skip
+    data = model_of(nodes, [value("last", None), value("rows", None)], [start, numbers])
+    assert "loop" in {node.op.name for node in reference_graph(data, "m.onnx").nodes}
+    expect_same(data)
+
+
 @pytest.mark.parametrize("count", [0, -1, 3])
 def test_a_scan_over_nothing_is_refused(count: int) -> None:
     body = helper.make_graph([helper.make_node("Neg", ["s"], ["r"])], "body", [value("s")],

@@ -58,3 +58,37 @@ def test_float_and_int8_models_have_no_such_note() -> None:
     model.op("DEQUANTIZE", [y], [real])
     model.output(real)
     assert model_notes(model.finish(), "m.tflite") == ()
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("nowhere", ""),
+        ("input", "; so is 'x'"),
+        ("border", "; so are 'x', 'y'"),
+        ("constant", ""),
+        ("inside", ""),
+    ],
+)
+def test_what_is_double_in_the_file_is_told(where: str, said: str) -> None:
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    helper, real, double = onnx.helper, onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
+    first = double if where in ("input", "border") else real
+    last = double if where == "border" else real
+    steps = {"inside": [double, real], "constant": []}.get(where, [last])
+    nodes, name = [], "x"
+    for number, step in enumerate(steps):
+        nodes.append(helper.make_node("Cast", [name], [f"v{number}"], to=step))
+        name = f"v{number}"
+    kind, operands = ("Add", [name, "c"]) if where == "constant" else ("Abs", [name])
+    nodes.append(helper.make_node(kind, operands, ["y"]))
+    constants = [onnx.numpy_helper.from_array(np.ones(2), "c")] * (where == "constant")
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes, "g", [value("x", first, [2])], [value("y", last, [2])], constants
+    )
+    data = helper.make_model(graph).SerializeToString()
+    wanted = () if where == "nowhere" else (
+        f"the file computes in double, here all of it is float32{said}",
+    )  # fmt: skip
+    assert model_notes(data, "m.onnx") == wanted

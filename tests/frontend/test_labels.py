@@ -15,7 +15,9 @@ import glowmcu
 from glowmcu import limits
 from glowmcu.emit_c.c_text import c_literal
 from glowmcu.errors import GlowmcuError
-from glowmcu.frontend.labels import labels_of_model
+from glowmcu.frontend.labels import labels_of, labels_of_model
+from glowmcu.interface_options import InterfaceOptions
+from glowmcu.ir.graph import Graph
 from glowmcu.labels import labels_of_text, read_labels
 from tests.bundle.models import digits, one_element
 from tests.bundle.test_use import build, run_program
@@ -97,6 +99,46 @@ def test_labels_come_from_a_classifier_in_an_onnx_model() -> None:
     assert labels_of_model(onnx_model({}, ("a", "b")), "m.onnx", {2}) == ("a", "b")
     assert labels_of_model(onnx_model({}, ("a", "b"), ("k", "l")), "m.onnx", {2}) == ("a", "b")
     assert labels_of_model(onnx_model({}, (), ("k", "l")), "m.onnx", {2}) == ()
+
+
+def classified(*lists: tuple[str, str, tuple[str, ...]]) -> bytes:
+    """Operators, each with a list of strings as an attribute."""
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    helper, real = onnx.helper, onnx.TensorProto.FLOAT
+    nodes = [
+        helper.make_node(kind, ["x"], [f"y{i}"], domain="ai.onnx.ml", **{attribute: names})
+        for i, (kind, attribute, names) in enumerate(lists)
+    ]
+    x, y = (helper.make_tensor_value_info(name, real, [1, 2]) for name in ("x", "y0"))
+    data: bytes = helper.make_model(helper.make_graph(nodes, "g", [x], [y])).SerializeToString()
+    return data
+
+
+def classifier(*names: str) -> tuple[str, str, tuple[str, ...]]:
+    return "LinearClassifier", "classlabels_strings", names
+
+
+def test_categories_of_features_are_no_classes() -> None:
+    """A pipeline of a table with strings had the strings of its first column as labels."""
+    encoder = "OneHotEncoder", "cats_strings", ("attic", "cellar")
+    assert labels_of_model(classified(encoder, classifier("low", "off")), "m.onnx", {2}) == (
+        "low", "off",
+    )  # fmt: skip
+    mapper = "CategoryMapper", "cats_strings", ("low", "off")
+    assert labels_of_model(classified(encoder, mapper), "m.onnx", {2}) == ("low", "off")
+
+
+def test_parts_of_a_classifier_know_some_of_its_classes() -> None:
+    parts = classifier("a", "b"), classifier("a", "c"), classifier("a", "b", "c")
+    assert labels_of_model(classified(*parts), "m.onnx", {3}) == ("a", "b", "c")
+
+
+def test_several_classifiers_have_no_labels_in_common() -> None:
+    data = classified(classifier("cat", "dog"), classifier("r", "g", "b"))
+    graph = Graph("main", (), (), ())
+    labels, notes = labels_of(data, "m.onnx", graph, InterfaceOptions())
+    assert labels == ()
+    assert notes[0].endswith("none is the bundle's labels: cat, dog; r, g, b")
 
 
 @pytest.mark.parametrize(

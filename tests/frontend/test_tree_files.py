@@ -111,3 +111,26 @@ def test_more_weights_than_flash_holds_are_refused() -> None:
 )
 def test_a_list_of_another_kind_is_named(name: str, value: Any) -> None:
     refuse(STUMP | {name: value}, "GM101", f"attribute {name} has the wrong type")
+
+
+@pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE"])
+@pytest.mark.parametrize("ids", [[0, 0], [0, 1], [1, 1]], ids=["never", "sometimes", "one alone"])
+def test_a_base_value_is_added_where_a_leaf_gives_a_weight(ids: list[int], aggregate: str) -> None:
+    """XGBoost's files for several targets name the first one in all leaves."""
+    attributes = STUMP | {
+        "target_ids": ids, "n_targets": 3, "base_values": [10.0, 20.0, 30.0],
+        "aggregate_function": aggregate,
+    }  # fmt: skip
+    rows = [[np.array([[value, 0]], np.float32)] for value in (0.0, 1.0)]
+    check_model(tree_model("TreeEnsembleRegressor", attributes, 2), rows, run_onnxruntime)
+
+
+@pytest.mark.parametrize("targets", [1, 2], ids=["the first alone", "their sum"])
+def test_several_weights_of_a_leaf_for_one_target(targets: int) -> None:
+    """skl2onnx writes the leaf that a row reaches so (`decision_leaf`)."""
+    attributes = STUMP | {
+        "target_treeids": [0] * 5, "target_nodeids": [1, 1, 2, 2, 2], "n_targets": targets,
+        "target_ids": [0, 0, 0, 0, targets - 1], "target_weights": [1.0, 4.0, 2.0, 5.0, 7.0],
+    }  # fmt: skip
+    rows = [[np.array([[value, 0]], np.float32)] for value in (0.0, 1.0)]
+    check_model(tree_model("TreeEnsembleRegressor", attributes, 2), rows, run_onnxruntime)

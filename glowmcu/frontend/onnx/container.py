@@ -17,7 +17,13 @@ import numpy as np
 
 from glowmcu import installation, limits
 from glowmcu.errors import ExitCode, GlowmcuError, error
-from glowmcu.frontend.onnx.functions import MAX_NODES, all_nodes, check_functions, expand_functions
+from glowmcu.frontend.onnx.functions import (
+    MAX_NODES,
+    all_nodes,
+    check_functions,
+    expand_functions,
+    inline_functions,
+)
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
@@ -130,10 +136,10 @@ def read_onnx_container(
     try:
         model = onnx.load_model_from_string(data)
         if len(model.functions):
-            import onnx.inliner
+            from glowmcu.frontend.onnx.knn_imputer import with_fixed_imputer
 
             check_functions(model, file_name)
-            model = onnx.inliner.inline_local_functions(model)
+            model = inline_functions(with_fixed_imputer(model))
         if supported:
             model = expand_functions(model, supported)
     except GlowmcuError:
@@ -204,12 +210,13 @@ def _declared(graph: Any, onnx: Any) -> dict[str, InputRecord]:
     return records
 
 
-#: Attributes that hold names of classes, in their order.
-_CLASS_NAMES = ("classlabels_strings", "values_strings", "cats_strings")
+#: Attributes that hold names of classes, in their order, and whose they are if not any operator's.
+_CLASS_NAMES = {"classlabels_strings": "", "values_strings": "", "cats_strings": "CategoryMapper"}
 
 
-def read_properties(data: bytes, file_name: str) -> tuple[dict[str, str], list[str]]:
-    """The model's properties, and the class names of the first classifier that has some.
+def read_properties(data: bytes, file_name: str) -> tuple[dict[str, str], list[list[str]]]:
+    """The model's properties, and the different lists of class names in it. One that has all names
+    of the others is the only one: these are of parts of the classifier.
 
     Raises GM101, GM109.
     """
@@ -222,16 +229,20 @@ def read_properties(data: bytes, file_name: str) -> tuple[dict[str, str], list[s
             attribute.strings
             for op in model.graph.node
             for attribute in op.attribute
-            if attribute.name in _CLASS_NAMES and attribute.strings
+            if _CLASS_NAMES.get(attribute.name) in ("", op.op_type) and attribute.strings
         ]
         named += [
             tables[op.input[0]]
             for op in model.graph.node
             if op.op_type == "ArrayFeatureExtractor" and tables.get(op.input[0])
         ]
-        return properties, [name.decode("utf-8") for name in named[0]] if named else []
+        lists = dict.fromkeys(tuple(name.decode("utf-8") for name in names) for names in named)
     except Exception as cause:
         raise _damaged(file_name, cause) from cause
+    every = {name for names in lists for name in names}
+    return properties, [list(names) for names in lists if {*names} == every][:1] or [
+        *map(list, lists)
+    ]
 
 
 def _import_onnx() -> Any:

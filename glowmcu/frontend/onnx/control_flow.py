@@ -13,6 +13,7 @@ from glowmcu.frontend.control_flow_nodes import Inside, add_if
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.onnx.loops import looped, scanned
+from glowmcu.frontend.onnx.scanned_distances import scanned_distances
 from glowmcu.frontend.onnx.subgraphs import (
     Bound,
     bind_results,
@@ -93,6 +94,10 @@ def import_loop(state: Import, op: NodeRecord) -> None:
 def import_scan(state: Import, op: NodeRecord) -> None:
     """A loop over slices, either direction, any axes."""
     scan = ScanSlices(state, op)
+    distances = scanned_distances(scan)
+    if distances is not None:
+        bind_results(state, op, list[Bound](distances))
+        return
     if scan.trips * len(scan.body.nodes) > SHORT_NODES:
         start = state.builder.mark()
         try:

@@ -36,6 +36,20 @@ def check_functions(model: Any, file_name: str) -> None:
         raise error("GM101", f"the model's functions make {total} nodes", file_name)
 
 
+def inline_functions(model: Any) -> Any:
+    """The model with the bodies of its own functions, also of those in another opset than its."""
+    import onnx.inliner
+
+    model = onnx.inliner.inline_local_functions(model)
+    left = {(item.domain, item.name) for item in model.functions}
+    if any((op.domain, op.op_type) in left for op in all_nodes(model.graph, onnx)):
+        try:
+            return onnx.inliner.inline_local_functions(model, convert_version=True)
+        except Exception:  # noqa: BLE001 - an operator that no converter knows: it is named later
+            return model
+    return model
+
+
 def expand_functions(model: Any, supported: Collection[tuple[str, str]]) -> Any:
     """Attention, losses and the like become the simpler operators that define them."""
     import onnx.inliner

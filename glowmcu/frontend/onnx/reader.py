@@ -7,13 +7,18 @@ from dataclasses import replace
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.frontend.custom_c import unused_custom
 from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
+from glowmcu.frontend.onnx.biases import fold_biases
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord, read_onnx_container
 from glowmcu.frontend.onnx.custom_c import all_nodes, custom_kind, importer_of
 from glowmcu.frontend.onnx.dynamic_ranges import with_real_activations
 from glowmcu.frontend.onnx.fold_qdq import fold_qdq
 from glowmcu.frontend.onnx.importer import Import, ImportFunction, load_importers
+from glowmcu.frontend.onnx.joined_trees import join_trees
+from glowmcu.frontend.onnx.leaf_functions import fold_leaf_functions
 from glowmcu.frontend.onnx.nodes import in_order_of_use, unsupported_operator
+from glowmcu.frontend.onnx.products_of_columns import join_products_of_columns
 from glowmcu.frontend.onnx.refused import stand_in_for_results
+from glowmcu.frontend.onnx.sums_of_columns import join_sums_of_columns
 from glowmcu.frontend.onnx.unsigned_pairs import with_signed_pairs
 from glowmcu.frontend.open_shapes import with_hint_at_export
 from glowmcu.frontend.output_names import with_output_names
@@ -66,6 +71,8 @@ def read_onnx(
     if not outputs:
         raise error("GM101", "the model has no outputs", file_name)
     graph = fold_qdq(state.builder.graph(inputs, list(outputs.values())))
+    graph = join_products_of_columns(join_sums_of_columns(fold_biases(graph)))
+    graph = join_trees(fold_leaf_functions(graph))
     metadata = with_categories(graph.metadata, state.categories.names)
     return with_output_names(replace(graph, metadata=metadata), tuple(outputs))
 

@@ -14,6 +14,7 @@ from glowmcu.ir.types import ElementType
 from glowmcu.ops.cast import Cast
 from glowmcu.ops.elementwise import Mul, Sub
 from glowmcu.ops.gather import Gather
+from glowmcu.ops.slicing import Slice
 
 _DOMAIN = "ai.onnx.ml"
 
@@ -44,8 +45,19 @@ def import_array_feature_extractor(state: Import, op: NodeRecord) -> None:
     x, index = state.value(op, 0), state.value(op, 1)
     x = reshaped(state, op, x, (1,) * (x.type.rank < 2) + x.type.shape)
     columns = positions(state, op, 1, x.type.shape[-1:])
+    chosen = state.builder.known.get(columns)
+    if chosen is not None and x not in state.builder.known and _is_range(chosen.reshape(-1)):
+        begin = (0,) * (x.type.rank - 1) + (int(chosen.reshape(-1)[0]),)
+        size = (*x.type.shape[:-1], chosen.size)
+        state.emit(op, Slice(begin, size, (1,) * x.type.rank), [x])
+        return
     columns = reshaped(state, op, columns, (index.type.element_count,))
     state.emit(op, Gather(x.type.rank - 1), [x, columns])
+
+
+def _is_range(places: Array) -> bool:
+    """Whether these are neighbours, one at least, which a slice takes, often at no cost."""
+    return places.size > 0 and bool((np.diff(places) == 1).all())
 
 
 @importer("ZipMap", domain=_DOMAIN)

@@ -60,4 +60,7 @@ def import_compress(state: Import, op: NodeRecord) -> None:
         x = state.add(op, Reshape((x.type.element_count,)), [x])
     axis = positive_axis(op, op.integer("axis", 0), x.type.rank)
     chosen = np.flatnonzero(condition[: x.type.shape[axis]]).astype(np.int32)
+    if chosen.size == x.type.shape[axis]:
+        state.bind(op, [x])
+        return
     state.emit(op, Gather(axis), [x, state.add_constant(chosen, "chosen")])

@@ -61,12 +61,16 @@ def import_svm_regressor(state: Import, op: NodeRecord) -> None:
     coefficients, rho = _numbers(op, "coefficients"), _numbers(op, "rho")
     if rho.size < 1:
         raise Unsupported("GM101", f"{op.kind} lacks rho")
-    if count > 0:
-        kernels = _kernels(state, op, x, _machine(op, x, count))
-    else:
-        kernels, count = x, x.type.shape[1]
+    machine = _machine(op, x, count) if count > 0 else None
+    count = count if machine is not None else x.type.shape[1]
     _expect(op, "coefficients", coefficients, count)
-    score = _weighted(state, op, kernels, coefficients.reshape(1, count), rho[:1])
+    rows = coefficients.reshape(1, count)
+    if machine is None:
+        score = _weighted(state, op, x, rows, rho[:1])
+    elif machine.kernel == "LINEAR":
+        score = _weighted(state, op, x, _collapsed(rows, machine), rho[:1])
+    else:
+        score = _weighted(state, op, _kernels(state, op, x, machine), rows, rho[:1])
     if op.flag("one_class"):
         above = state.add(op, Greater(), [score, real(state, 0.0, "zero")], ElementType.BOOL)
         ones = [real(state, 1.0, "one"), real(state, -1.0, "minus_one")]
@@ -87,8 +91,7 @@ def import_svm_classifier(state: Import, op: NodeRecord) -> None:
     if classes > _MOST_CLASSES:
         raise Unsupported("GM105", f"{op.kind}: {classes} classes; {_MOST_CLASSES} are taken")
     x = _features(state, op)
-    kernels = _kernels(state, op, x, _machine(op, x, sum(sizes)))
-    scores = _pair_scores(state, op, kernels, sizes)
+    scores = _pair_scores(state, op, x, _machine(op, x, sum(sizes)), sizes)
     label = _winner(state, op, scores, classes)
     if op.has("prob_a") and len(_numbers(op, "prob_a")):
         scores = _probabilities(state, op, scores, classes)
@@ -154,12 +157,21 @@ def _kernels(state: Import, op: NodeRecord, x: Value, machine: _Machine) -> Valu
 
 
 def _weighted(state: Import, op: NodeRecord, x: Value, weights: Array, offsets: Array) -> Value:
-    rows = state.add_constant(weights.astype(np.float32), "coefficients")
+    with np.errstate(over="ignore"):
+        rows = state.add_constant(weights.astype(np.float32), "coefficients")
     bias = state.add_constant(offsets.astype(np.float32), "rho")
     return state.add(op, FullyConnected(), [x, rows, bias])
 
 
-def _pair_scores(state: Import, op: NodeRecord, kernels: Value, sizes: tuple[int, ...]) -> Value:
+def _collapsed(rows: Array, machine: _Machine) -> Array:
+    """Sums of products with the features themselves: of a linear kernel no vectors are left."""
+    with np.errstate(all="ignore"):
+        return np.asarray(rows.astype(np.float64) @ machine.vectors.astype(np.float64))
+
+
+def _pair_scores(
+    state: Import, op: NodeRecord, x: Value, machine: _Machine, sizes: tuple[int, ...]
+) -> Value:
     """(N, pairs): above 0 for the first class of the pair."""
     classes, vectors = len(sizes), sum(sizes)
     coefficients, rho = _numbers(op, "coefficients"), _numbers(op, "rho")
@@ -167,11 +179,14 @@ def _pair_scores(state: Import, op: NodeRecord, kernels: Value, sizes: tuple[int
     _expect(op, "rho", rho, classes * (classes - 1) // 2)
     pairs = list(combinations(range(classes), 2))
     rows, ends = coefficients.reshape(classes - 1, vectors), np.cumsum([0, *sizes])
-    if classes <= _FEW_CLASSES:
+    is_collapsed = machine.kernel == "LINEAR" and len(pairs) <= vectors
+    kernels = x if is_collapsed else _kernels(state, op, x, machine)
+    if is_collapsed or classes <= _FEW_CLASSES:
         weights = np.zeros((len(pairs), vectors), np.float32)
         for number, (i, j) in enumerate(pairs):
             weights[number, ends[i] : ends[i + 1]] = rows[j - 1, ends[i] : ends[i + 1]]
             weights[number, ends[j] : ends[j + 1]] = rows[i, ends[j] : ends[j + 1]]
+        weights = _collapsed(weights, machine) if is_collapsed else weights
         return _weighted(state, op, kernels, weights, rho)
     parts = []
     for k, size in enumerate(sizes):

@@ -34,7 +34,7 @@ from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
 from glowmcu.ops.activation import Neg
 from glowmcu.ops.cast import Cast
-from glowmcu.ops.comparison import Greater
+from glowmcu.ops.comparison import Greater, Select
 from glowmcu.ops.division import Div
 from glowmcu.ops.elementwise import Add, Sub
 from glowmcu.ops.gather import Gather
@@ -54,10 +54,41 @@ def import_regressor(state: Import, op: NodeRecord) -> None:
     """Scores of the targets: sums, means, least or largest ones over the trees."""
     targets = _positive(op, "n_targets", 1)
     aggregate = op.text("aggregate_function", "SUM")
-    forest = old_forest(op, "target", targets)
-    scores = _aggregated(state, op, forest, aggregate).scores(state, op)
-    scores = _with_base(state, op, scores, numbers(op, "base_values"))
+    forest = _first_weights(old_forest(op, "target", targets))
+    scores, base = _aggregated(state, op, forest, aggregate).scores(state, op), _base(op, forest)
+    scores = _with_base(state, op, scores, base)
+    if base.any() and targets > 1 and len(_always_given(forest)) < targets:
+        scores = _where_given(state, op, forest, scores)
     _bind_scores(state, op, scores, transform_name(op))
+
+
+def _first_weights(forest: Forest) -> Forest:
+    """Of a single target the first of a leaf's weights counts: skl2onnx writes a leaf's number once
+    for each class.
+    """
+    if forest.targets > 1:
+        return forest
+    nodes = [Leaf(node.row[:1]) if isinstance(node, Leaf) else node for node in forest.nodes]
+    return replace(forest, nodes=nodes)
+
+
+def _base(op: NodeRecord, forest: Forest) -> Array:
+    """Base values; none for those of several targets that no leaf has a weight for."""
+    base = numbers(op, "base_values")
+    if forest.targets == 1 or base.size != forest.targets:
+        return base
+    given = {target for row in forest.rows for target, _ in row}
+    return np.where(np.isin(np.arange(base.size), sorted(given)), base, 0).astype(base.dtype)
+
+
+def _where_given(state: Import, op: NodeRecord, forest: Forest, scores: Value) -> Value:
+    """0, and no base value, where no leaf has a weight for one of several targets."""
+    nodes = [Leaf(_votes(node.row)) if isinstance(node, Leaf) else node for node in forest.nodes]
+    counting = tree_ensemble(replace(forest, nodes=nodes), np.int32)
+    count = state.add(op, counting, [_features(state, op)], ElementType.I32)
+    zero = state.add_constant(np.array(0, np.int32), "zero")
+    is_given = state.add(op, Greater(), [count, zero], ElementType.BOOL)
+    return state.add(op, Select(), [is_given, scores, real(state, 0.0, "none")], ElementType.F32)
 
 
 @importer("TreeEnsemble", domain=_DOMAIN)
@@ -167,10 +198,15 @@ def _always_scored(forest: Forest) -> bool:
         for row in forest.rows
     ):
         return True
+    return len(_always_given(forest)) == forest.targets
+
+
+def _always_given(forest: Forest) -> set[int]:
+    """Targets that every leaf of some tree has a weight for."""
     given: set[int] = set()
     for leaves in _rows_of_trees(forest):
         given |= set.intersection(*({target for target, _ in row} for row in leaves))
-    return len(given) == forest.targets
+    return given
 
 
 def _rows_of_trees(forest: Forest) -> list[list[tuple[tuple[int, float], ...]]]:
@@ -302,10 +338,7 @@ def _scored_apart(forest: Forest, farthest: float) -> Forest:
 
 def _check_given(op: NodeRecord, forest: Forest) -> None:
     """A target that some run may get no weight for has no extreme one."""
-    given: set[int] = set()
-    for rows in _rows_of_trees(forest):
-        given |= set.intersection(*({target for target, _ in row} for row in rows))
-    if len(given) != forest.targets:
+    if len(_always_given(forest)) != forest.targets:
         raise Unsupported("GM105", f"{op.kind}: a target may get no weight of any tree")
 
 
