@@ -110,8 +110,8 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "joining": (op("Concat", x(2, 3), x(2, 1), axis=-1), op("Concat", x(2, 3), x(2, 3), axis=0)),
     "linear_algebra": (
-        _ms("CDist", x(1, 4), w(3, 4)), _ms("CDist", x(2, 4), x(3, 4), metric="euclidean"),
-        _ms("Solve", w(3, 3), x(3, 2)), _ms("Solve", w(3, 3), x(3, 1), lower=1, transposed=1),
+        ms("CDist", x(1, 4), w(3, 4)), ms("CDist", x(2, 4), x(3, 4), metric="euclidean"),
+        ms("Solve", w(3, 3), x(3, 2)), ms("Solve", w(3, 3), x(3, 1), lower=1, transposed=1),
     ),
     "masking": (
         op("OneHot", x(2, dtype=_I64), c(3), c([5, 7], _F), axis=0),
