@@ -194,6 +194,7 @@ def _text(hint: Any) -> str:  # noqa: ANN401 - a type of any kind
         return f"a tuple of {', '.join(map(_text, rest))}"
     if origin is collections.abc.Callable:
         return "a function"
-    if isinstance(hint, type) and issubclass(hint, os.PathLike):
+    kind = origin or hint
+    if isinstance(kind, type) and issubclass(kind, os.PathLike):
         return "a path"
-    return getattr(origin or hint, "__name__", str(hint))
+    return getattr(kind, "__name__", str(hint))
