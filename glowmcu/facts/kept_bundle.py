@@ -100,4 +100,5 @@ def _is_plain(value: object, kind: object) -> bool:
         return kind in (int, float) and abs(value) < _LARGEST
     if isinstance(value, float):
         return kind is float and math.isfinite(value)
-    return isinstance(kind, type) and isinstance(value, kind)
+    # Python 3.10 takes tuple[int, ...] for a type, too.
+    return get_origin(kind) is None and isinstance(kind, type) and isinstance(value, kind)

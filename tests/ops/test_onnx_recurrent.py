@@ -162,8 +162,14 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }  # fmt: skip
 
 
+ABORTING = ("rnn, both ways, alpha and beta only for those that take them",)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_recurrent_operators_give_what_onnxruntime_gives(name: str) -> None:
+    runtime = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
+    if name in ABORTING and tuple(map(int, runtime.__version__.split(".")[:2])) < (1, 24):
+        pytest.skip("onnxruntime 1.23, the last one for Python 3.10, aborts")
     kind, attributes, options = CASES[name]
     data = recurrent(kind, attributes, **options)
     graph = reference_graph(data, "model.onnx")

@@ -9,7 +9,7 @@ from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
-from tests.support.onnx_models import onnx_model, run_onnxruntime
+from tests.support.onnx_models import onnx_model, run_onnxruntime, run_reference
 
 KINDS = ["ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceL1",
          "ReduceSumSquare"]  # fmt: skip
@@ -72,7 +72,8 @@ def test_without_axes_everything_is_reduced_or_nothing() -> None:
     check_model(onnx_model("ReduceMax", [x], opset=13), oracle=run_onnxruntime)
     noop = {"noop_with_empty_axes": 1}
     check_model(onnx_model("ReduceSum", [x, axes_of()], noop), oracle=run_onnxruntime)
-    check_model(onnx_model("ReduceSum", [x], noop), oracle=run_onnxruntime)
+    # onnxruntime 1.23, the last one for Python 3.10, refuses it.
+    check_model(onnx_model("ReduceSum", [x], noop), oracle=run_reference)
 
 
 def test_a_long_sum_keeps_its_precision() -> None:
