@@ -19,7 +19,7 @@ from glowmcu.ops.quantization import Dequantize, Quantize
 from glowmcu.pipeline import reference_graph
 from tests.frontend.test_fold_qdq import Samples, float_model, input_shape, last_scale
 from tests.support.check_model import check_model
-from tests.support.onnx_models import finished, run_onnxruntime
+from tests.support.onnx_models import finished, run_onnxruntime, skip_before_onnxruntime_1_24
 
 onnx = pytest.importorskip("onnx", reason="pip install onnx")
 pytest.importorskip("onnxruntime", reason="pip install onnxruntime", minversion="1.16")
@@ -32,6 +32,8 @@ def quantized(
     name: str, folder: Path, activations: str, symmetric: bool, weights: str = "QInt8"
 ) -> bytes:
     """A network of `float_model` as QDQ."""
+    if symmetric and activations == "QUInt16":
+        skip_before_onnxruntime_1_24("writes 32767 for the middle of uint16")
     data = float_model(name)
     source, target = folder / "float.onnx", folder / "qdq.onnx"
     source.write_bytes(data)

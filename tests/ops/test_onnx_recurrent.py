@@ -22,7 +22,12 @@ from glowmcu.ops.recurrence_cells import CellFunction
 from glowmcu.ops.transcendental import Tanh
 from glowmcu.pipeline import reference_graph
 from tests.support.check_model import check_model
-from tests.support.onnx_models import Operand, onnx_model, run_onnxruntime
+from tests.support.onnx_models import (
+    Operand,
+    onnx_model,
+    run_onnxruntime,
+    skip_before_onnxruntime_1_24,
+)
 
 Array = npt.NDArray[Any]
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -167,9 +172,8 @@ ABORTING = ("rnn, both ways, alpha and beta only for those that take them",)
 
 @pytest.mark.parametrize("name", CASES)
 def test_recurrent_operators_give_what_onnxruntime_gives(name: str) -> None:
-    runtime = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
-    if name in ABORTING and tuple(map(int, runtime.__version__.split(".")[:2])) < (1, 24):
-        pytest.skip("onnxruntime 1.23, the last one for Python 3.10, aborts")
+    if name in ABORTING:
+        skip_before_onnxruntime_1_24("aborts")
     kind, attributes, options = CASES[name]
     data = recurrent(kind, attributes, **options)
     graph = reference_graph(data, "model.onnx")

@@ -61,6 +61,13 @@ def finished(
     return inferred
 
 
+def skip_before_onnxruntime_1_24(what: str) -> None:
+    """Skip where onnxruntime is 1.23, the last one for Python 3.10, which does `what`."""
+    runtime = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
+    if tuple(map(int, runtime.__version__.split(".")[:2])) < (1, 24):
+        pytest.skip(f"onnxruntime 1.23 {what}")
+
+
 def run_onnxruntime(data: bytes, inputs: Sequence[Array]) -> list[Array]:
     """Outputs in model order. Skips the test where onnxruntime is not installed.
 
