@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -86,11 +87,11 @@ class Card:
         return (*more, *self.notes)
 
 
-class Shown:
+class Shown(ABC):
     """A result that a notebook can show."""
 
-    def _card(self) -> Card:
-        raise NotImplementedError
+    @abstractmethod
+    def _card(self) -> Card: ...
 
     def _repr_html_(self) -> str:
         return html("card.html.j2", card=self._card())

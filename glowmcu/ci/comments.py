@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,7 @@ class NotWritten(Exception):
 
 
 @dataclass(frozen=True)
-class Comments:
+class Comments(ABC):
     """`at` is the API's address of the repository, `api` that of the whole service."""
 
     at: str
@@ -88,17 +89,17 @@ class Comments:
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
             return json.load(answer)
 
-    def _list(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _list(self) -> str: ...
 
-    def _save(self, known: str, body: str) -> object:
-        raise NotImplementedError
+    @abstractmethod
+    def _save(self, known: str, body: str) -> object: ...
 
-    def _is_mine(self, item: dict[str, Any], who: object) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def _is_mine(self, item: dict[str, Any], who: object) -> bool: ...
 
-    def _headers(self) -> dict[str, str]:
-        raise NotImplementedError
+    @abstractmethod
+    def _headers(self) -> dict[str, str]: ...
 
 
 class GitHubComments(Comments):

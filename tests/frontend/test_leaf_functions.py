@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from glowmcu.frontend.onnx.reader import read_onnx
 from tests.support.check_model import check_model
-from tests.support.onnx_models import run_onnxruntime
+from tests.support.onnx_models import Nodes, run_onnxruntime
 
 onnx = pytest.importorskip("onnx", reason="pip install onnx")
 helper, REAL = onnx.helper, onnx.TensorProto.FLOAT
 ML, ROWS = "ai.onnx.ml", 3
 
 
-class Model:
+class Model(Nodes):
     """Operators on `x` (3, 2)."""
 
     def __init__(self, rows: int = ROWS) -> None:
+        super().__init__()
         self.rows = rows
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def add(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        name = f"v{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, inputs, [name], domain=domain, **attributes))
-        return name
-
-    def number(self, value: Any, dtype: str = "float32") -> str:
-        name = f"c{len(self.constants)}"
-        self.constants.append(onnx.numpy_helper.from_array(np.array(value, dtype), name))
-        return name
 
     def tree(self, feature: int, *weights: float, x: str = "x") -> str:
         """A tree of three leaves."""

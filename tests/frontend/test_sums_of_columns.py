@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from glowmcu.frontend.onnx.reader import read_onnx
 from tests.support.check_model import check_model
-from tests.support.onnx_models import run_onnxruntime
+from tests.support.onnx_models import Nodes, run_onnxruntime
 
 onnx = pytest.importorskip("onnx", reason="pip install onnx")
 helper = onnx.helper
 ML = "ai.onnx.ml"
 
 
-class Model:
+class Model(Nodes):
     """Nodes on the table `x` (2, 4), column by column."""
 
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        name = f"v{len(self.nodes)}"
-        domain = ML if kind == "ArrayFeatureExtractor" else ""
-        self.nodes.append(helper.make_node(kind, inputs, [name], domain=domain, **attributes))
-        return name
-
-    def number(self, value: Any, dtype: str = "float32") -> str:
-        name = f"c{len(self.constants)}"
-        self.constants.append(onnx.numpy_helper.from_array(np.array(value, dtype), name))
-        return name
-
     def column(self, table: str, place: int) -> str:
-        return self.add("ArrayFeatureExtractor", table, self.number(place, "int64"))
+        return self.add("ArrayFeatureExtractor", table, self.number(place, "int64"), domain=ML)
 
     def data(self, *parts: str) -> bytes:
         self.nodes.append(helper.make_node("Concat", parts, ["y"], axis=1))

@@ -14,6 +14,26 @@ Operand = Array | tuple[str, str, tuple[int, ...]]
 DEFAULT_OPSET = 18
 
 
+class Nodes:
+    """Operators and constants of a model, one behind the other; `add` and `number` name them."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def add(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        onnx = pytest.importorskip("onnx", reason="pip install onnx")
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(onnx.helper.make_node(kind, inputs, [name], domain=domain, **attributes))
+        return name
+
+    def number(self, value: Any, dtype: str = "float32") -> str:
+        onnx = pytest.importorskip("onnx", reason="pip install onnx")
+        name = f"c{len(self.constants)}"
+        self.constants.append(onnx.numpy_helper.from_array(np.array(value, dtype), name))
+        return name
+
+
 def onnx_model(
     kind: str,
     operands: Sequence[Operand | None],
