@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.frontend.test_sums_of_columns import Model, kinds
+from tests.frontend.test_sums_of_columns import ML, Model, kinds
 from tests.support.check_model import check_model
 from tests.support.onnx_models import run_onnxruntime
 
 
 def product(model: Model, table: str, *places: int) -> str:
     index = model.number(np.array(places), "int64")
-    return model.add("ReduceProd", model.add("ArrayFeatureExtractor", table, index), axes=[1])
+    columns = model.add("ArrayFeatureExtractor", table, index, domain=ML)
+    return model.add("ReduceProd", columns, axes=[1])
 
 
 def monomials(model: Model, table: str, *terms: tuple[int, ...]) -> bytes:
