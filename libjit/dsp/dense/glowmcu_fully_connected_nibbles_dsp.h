@@ -2,19 +2,14 @@
  * glowmcu_fully_connected_nibbles_dsp.h: int8 matrix-vector product with weights of four bits,
  * eight output channels at a time.
  *
- * A word has the weights w0 to w3 of four channels for two inputs, a half for each:
- *   4096 * w3 + 256 * (w2 + 8) + 16 * (w1 + 8) + (w0 + 8)
- * Its products are summed as they are, and those of what an AND leaves of it: 256 * (w2 + 8),
- * 16 * (w1 + 8), w0 + 8. In the end differences give each channel's sum; 8 times all inputs, the
- * `offset`, is in three of them. The stream is otherwise that of wide weights, see
- * glowmcu_dense_stream.h; what the four sums of a group start from is scaled as they are.
+ * See glowmcu_dense_nibbles.h for the words.
  *
  * The inner function is assembly that the compiler writes, or C on the same stream of constants.
  */
 #ifndef GLOWMCU_FULLY_CONNECTED_NIBBLES_DSP_H
 #define GLOWMCU_FULLY_CONNECTED_NIBBLES_DSP_H
 
-#include "glowmcu_dense_stream.h"
+#include "glowmcu_dense_nibbles.h"
 
 typedef struct {
     /* In the order that the assembly loads. */
@@ -48,27 +43,9 @@ static inline const int32_t *glowmcu_nibbles_four(uint32_t four, const int32_t *
     const uint32_t halves[2] = {glowmcu_sxtb16(four), glowmcu_sxtb16_ror8(four)};
 
     for (int32_t i = 0; i < 4; ++i) {
-        const uint32_t x = halves[i / 2];
-        const uint32_t weights = (uint32_t)w[i];
-        int32_t *group = sums + 4 * (i % 2);
-        group[0] = glowmcu_smlad(x, weights & 0x000F000Fu, group[0]);
-        group[1] = glowmcu_smlad(x, weights & 0x00F000F0u, group[1]);
-        group[2] = glowmcu_smlad(x, weights & 0x0F000F00u, group[2]);
-        group[3] = glowmcu_smlad(x, weights, group[3]);
+        glowmcu_nibbles_add(halves[i / 2], (uint32_t)w[i], sums + 4 * (i % 2));
     }
     return w + 4;
-}
-
-/* The sums of a group of channels from those of its parts. */
-GLOWMCU_CODE
-static inline void glowmcu_nibbles_part(int32_t sums[4], int32_t offset)
-{
-    const uint32_t parts = (uint32_t)sums[0] + (uint32_t)sums[1] + (uint32_t)sums[2];
-
-    sums[3] = (int32_t)((uint32_t)sums[3] - parts) >> 12;
-    sums[2] = glowmcu_wrapping_add(sums[2] >> 8, -offset);
-    sums[1] = glowmcu_wrapping_add(sums[1] >> 4, -offset);
-    sums[0] = glowmcu_wrapping_add(sums[0], -offset);
 }
 
 GLOWMCU_CODE

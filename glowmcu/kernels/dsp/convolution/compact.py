@@ -24,7 +24,7 @@ from glowmcu.kernels.dsp.dense.layer import layer_stream, pair_overlaps
 from glowmcu.kernels.dsp.dense.pointwise import dense_fields
 from glowmcu.kernels.dsp.dense.pointwise_assembly import STEP_BYTES, pairs_assembly
 from glowmcu.kernels.dsp.dense.stream import BlockLayout, DenseStream, packs_badly
-from glowmcu.kernels.dsp.dense.stream_code import stream_view
+from glowmcu.kernels.dsp.dense.stream_code import pairs_headers, stream_view
 from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.kernels.requantization.forms import FormKind, find_form, requantization_task
@@ -43,6 +43,8 @@ _PROVED_CODE_BYTES = 1004
 @kernel("conv_2d.compact_dsp", Conv2D, FullyConnected)
 class CompactConv2D(Kernel):
     """Two pixels by four channels in a short loop; windows are copied together."""
+
+    round_steps: ClassVar[int] = _ROUND_STEPS
 
     def find_stream(self, site: Site) -> DenseStream | None:
         """The constants, None if the form is not exact."""
@@ -66,7 +68,7 @@ class CompactConv2D(Kernel):
         stream, grid = self._stream(site), pixel_grid(site)
         pairs = grid.batches * -(-grid.rows * grid.columns // 2)
         wide = " wide" if stream.layout.wide else ""
-        windows = grid.batches * grid.rows * grid.columns if _patch_bytes(site) else 0
+        windows = grid.batches * grid.rows * grid.columns if patch_bytes(site) else 0
         kind = "" if stream.form.kind is FormKind.LITERAL else f" {stream.form.kind.value}"
         return {
             "call": 1.0,
@@ -84,7 +86,7 @@ class CompactConv2D(Kernel):
         return self._stream(site).size_bytes
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
-        return STEP_BYTES * self._stream(site).steps + 2 * _patch_bytes(site)
+        return STEP_BYTES * self._stream(site).steps + 2 * patch_bytes(site)
 
     def code_key(self, site: Site, target: Target) -> str:
         return f"glowmcu_conv_2d_compact{self._stream(site).suffix}"
@@ -96,13 +98,15 @@ class CompactConv2D(Kernel):
             operands=(0,),
             template="dsp/convolution/conv_2d_compact_dsp.c.j2",
             view={
-                "headers": ("glowmcu_conv_2d_compact.h",),
+                "headers": ("glowmcu_conv_2d_compact.h", *pairs_headers(stream)),
                 "assembly": ordered(
-                    pairs_assembly(stream.layout, stream.form.postshift, _ROUND_STEPS), target
+                    pairs_assembly(stream.layout, stream.form.postshift, self.round_steps), target
                 ),
                 **stream_view(stream),
             },
-            parameters=Parameters("glowmcu_conv_2d_compact", _compact_fields(site, stream)),
+            parameters=Parameters(
+                "glowmcu_conv_2d_compact", _compact_fields(site, stream, self.round_steps)
+            ),
             rows=grid.rows,
             batches=grid.batches,
             overlaps=_overlaps(site),
@@ -149,17 +153,17 @@ def _is_single_and_large(site: Site) -> bool:
     return pixel_grid(site).runs == (1, 1) and weights.element_count > _LARGE_ROW
 
 
-def _patch_bytes(site: Site) -> int:
+def patch_bytes(site: Site) -> int:
     """Of a window's copy; 0 if windows are evenly spaced pixels of the image."""
     if is_dense_layer(site) and pixel_grid(site).is_dense:
         return 0
     return (int(dense_weights(site).shape[1]) + 3) // 4 * 4
 
 
-def _compact_fields(site: Site, stream: DenseStream) -> tuple[Field, ...]:
-    grid, patch_bytes = pixel_grid(site), _patch_bytes(site)
-    if patch_bytes:
-        grid = replace(grid, step=patch_bytes)
+def _compact_fields(site: Site, stream: DenseStream, round_steps: int) -> tuple[Field, ...]:
+    grid, step = pixel_grid(site), patch_bytes(site)
+    if step:
+        grid = replace(grid, step=step)
     op, x = site.node.op, site.signature.inputs[0]
     height, width = _window(site)
     is_window = isinstance(op, Conv2D)
@@ -167,9 +171,9 @@ def _compact_fields(site: Site, stream: DenseStream) -> tuple[Field, ...]:
     return (
         Field(
             "dense",
-            Parameters("glowmcu_conv_2d_pointwise", dense_fields(grid, stream, _ROUND_STEPS)),
+            Parameters("glowmcu_conv_2d_pointwise", dense_fields(grid, stream, round_steps)),
         ),
-        Field("is_copied", int(patch_bytes > 0)),
+        Field("is_copied", int(step > 0)),
         Field("in_height", x.shape[1] if is_window else 1),
         Field("in_width", x.shape[2] if is_window else 1),
         Field("in_channels", x.shape[-1]),

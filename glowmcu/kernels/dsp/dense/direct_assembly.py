@@ -14,7 +14,11 @@ from dataclasses import dataclass
 
 from glowmcu.kernels.dsp.dense.direct_even_assembly import even_entry, even_unit
 from glowmcu.kernels.dsp.dense.nibbles import GROUP, MASKS
-from glowmcu.kernels.dsp.dense.requantization_assembly import floor_pair, one_channel
+from glowmcu.kernels.dsp.dense.requantization_assembly import (
+    floor_pair,
+    one_channel,
+    parted_sums,
+)
 from glowmcu.kernels.dsp.dense.stream import BlockLayout
 
 #: What the loads begin with where a round is entered, before or behind them.
@@ -254,11 +258,7 @@ def _parted_sums() -> Iterator[str]:
     yield "/* sums of four channels apart */"
     yield f"ldr r2, [sp, #{_FRAME + _SAVED_BYTES}]"
     for first in range(0, len(SUMS), GROUP):
-        p0, p1, p2, p3 = SUMS[first : first + GROUP]
-        yield from (f"sub {p3}, {p3}, {part}" for part in (p2, p1, p0))
-        yield f"rsb {p2}, r2, {p2}, asr #8"
-        yield f"rsb {p1}, r2, {p1}, asr #4"
-        yield from (f"sub {p0}, {p0}, r2", f"asr {p3}, {p3}, #12")
+        yield from parted_sums(SUMS[first : first + GROUP], "r2")
 
 
 def _parts(

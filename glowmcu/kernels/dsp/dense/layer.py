@@ -36,6 +36,11 @@ def pair_overlaps(site: Site, reads_first: bool = True) -> Overlaps:
 
 
 @once_a_site
-def layer_stream(site: Site, channels: int, uniform: bool = False) -> DenseStream | None:
-    """The constants in blocks of `channels`; None if no requantization form is exact."""
-    return dense_stream(requantization_task(site), dense_weights(site), channels, uniform)
+def layer_stream(
+    site: Site, channels: int, uniform: bool = False, nibbles: bool = False
+) -> DenseStream | None:
+    """The constants in blocks of `channels`; None if no requantization form is exact.
+
+    `nibbles` asks for weights of four bits: None, too, if they are not, or sums may not fit.
+    """
+    return dense_stream(requantization_task(site), dense_weights(site), channels, uniform, nibbles)

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from glowmcu.kernels.dsp.dense.requantization_assembly import floor_pair, one_channel
+from glowmcu.kernels.dsp.dense.nibbles import MASKS
+from glowmcu.kernels.dsp.dense.requantization_assembly import (
+    floor_pair,
+    one_channel,
+    parted_sums,
+)
 from glowmcu.kernels.dsp.dense.stream import BlockLayout
 from glowmcu.kernels.requantization.forms import FormKind
 
 #: Sums by pair of channels, of both pixels.
 HIGH = (("r6", "r7"), ("r10", "r11"))
 LOW = (("r8", "r9"), ("r12", "lr"))
+#: And by channel.
+_CHANNELS = (HIGH[0], LOW[0], HIGH[1], LOW[1])
 
 #: Registers of widened words.
 LOADED, EXTENDED = ("r2", "r3", "r4", "r5"), ("r8", "r9", "r10", "r11")
@@ -23,6 +30,13 @@ LOADED, EXTENDED = ("r2", "r3", "r4", "r5"), ("r8", "r9", "r10", "r11")
 PAIRS, STREAM, REST, EIGHTS, FIRST, LAST, ENTRY, JUMP = range(0, 32, 4)
 SCRATCH, IN, IN_STEP, OUT, OUT_STEP, FRAME = range(32, 56, 4)
 RUN_PAIRS = 20  # in glowmcu_pointwise_run
+#: Above the frame, where weights have four bits: 8 times the sum of either pixel's inputs.
+EIGHTFOLD = (FRAME, FRAME + 4)
+
+
+def frame(layout: BlockLayout) -> int:
+    """Bytes of the stack frame."""
+    return FRAME + 4 * len(EIGHTFOLD) * layout.nibbles
 
 
 def next_pair() -> Iterator[str]:
@@ -50,6 +64,10 @@ def multiply_weights(
 
     `size` of the loads is ".n" or ".w" where the code must have a known length.
     """
+    if layout.nibbles:
+        yield f"ldr{size} r4, [r1, #{at}]"
+        yield from _multiply_nibbles((high[0], low[0], high[1], low[1]))
+        return
     yield from (f"ldr{size} r4, [r1, #{at}]", f"ldr{size} r5, [r1, #{at} + 4]")
     if not layout.wide:
         yield from _multiply(HIGH, high)
@@ -68,6 +86,49 @@ def _multiply(sums: Registers, starts: Registers) -> Iterator[str]:
             start = starts[place][pixel]
             name, end = ("smlad", f", {start}") if start else ("smuad", "")
             yield f"{name} {sums[place][pixel]}, {inputs}, {weights}{end}"
+
+
+def _multiply_nibbles(starts: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Both pixels times four channels of r4: the last one's word as it is, of the others a part."""
+    yield f"and r5, r4, #0x{MASKS[2]:08X}"
+    yield from _channel_products(3, "r4", starts)
+    for channel in (2, 1, 0):
+        yield from _channel_products(channel, "r5", starts)
+        if channel:
+            yield f"and r5, r4, #0x{MASKS[channel - 1]:08X}"
+
+
+def _channel_products(
+    channel: int, weights: str, starts: Sequence[tuple[str, str]]
+) -> Iterator[str]:
+    for sum_, inputs, start in zip(_CHANNELS[channel], ("r2", "r3"), starts[channel], strict=True):
+        yield f"smlad {sum_}, {inputs}, {weights}, {start}"
+
+
+def inputs_sums(layout: BlockLayout) -> Iterator[str]:
+    """8 times the sum of the inputs that are widened up to r0, of both pixels.
+
+    Carry at its end is as `_expand` in pointwise_assembly.py leaves it.
+    """
+    assert layout.nibbles
+    yield from (f"ldr r2, [sp, #{SCRATCH}]", "movs r6, #0", "movs r7, #0", "mov r8, #0x00080008")
+    yield from ("subs r3, r0, r2", "lsls r3, r3, #28", "bpl 12f /* steps are even */")
+    yield from ("ldm r2!, {r3, r4}", "smuad r6, r3, r8", "smuad r7, r4, r8")
+    yield from ("cmp r2, r0", "beq 13f", "12: /* two steps */", "ldm r2!, {r3-r5, r9}")
+    for sum_, word in (("r6", "r3"), ("r7", "r4"), ("r6", "r5"), ("r7", "r9")):
+        yield f"smlad {sum_}, {word}, r8, {sum_}"
+    yield from ("cmp r2, r0", "bne 12b", "13:")
+    yield from (f"strd r6, r7, [sp, #{EIGHTFOLD[0]}]", f"ldr r12, [sp, #{REST}]")
+    yield "lsls r12, r12, #29"
+
+
+def part_sums(layout: BlockLayout) -> Iterator[str]:
+    """The sums of four channels apart, where weights have four bits."""
+    if layout.nibbles:
+        yield "/* sums of four channels apart */"
+        yield f"ldrd r2, r3, [sp, #{EIGHTFOLD[0]}]"
+        for pixel, eightfold in enumerate(("r2", "r3")):
+            yield from parted_sums([sums[pixel] for sums in _CHANNELS], eightfold)
 
 
 def starts(layout: BlockLayout) -> tuple[tuple[str, ...], Registers, Registers]:
@@ -134,5 +195,4 @@ def store(layout: BlockLayout) -> Iterator[str]:
         yield f"ldr r5, [sp, #{OUT_STEP}]"
     yield "add r5, r0"
     for pixel, out in enumerate(("r0", "r5")):
-        channels = (HIGH[0], LOW[0], HIGH[1], LOW[1])
-        yield from (f"strb {sums[pixel]}, [{out}, #{i}]" for i, sums in enumerate(channels))
+        yield from (f"strb {sums[pixel]}, [{out}, #{i}]" for i, sums in enumerate(_CHANNELS))

@@ -7,6 +7,7 @@ constants. See glowmcu_conv_2d_pointwise.h and pointwise_assembly.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from glowmcu.kernels.common.dense_layer import (
     PixelGrid,
@@ -22,7 +23,12 @@ from glowmcu.kernels.dsp.dense.pointwise_assembly import (
     walk,
 )
 from glowmcu.kernels.dsp.dense.stream import DenseStream
-from glowmcu.kernels.dsp.dense.stream_code import clamp_fields, stream_field, stream_view
+from glowmcu.kernels.dsp.dense.stream_code import (
+    clamp_fields,
+    pairs_headers,
+    stream_field,
+    stream_view,
+)
 from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import (
     Cost,
@@ -40,7 +46,7 @@ from glowmcu.ops.matmul import FullyConnected
 #: Scratch and stream of all loops over pairs of pixels.
 APART = ("r0", "r1")
 #: Channels of a block.
-_CHANNELS = 4
+CHANNELS = 4
 #: Weights from which on a single pixel is not worth looking for a form: it goes through twice.
 _LARGE_ROW = 4096
 
@@ -48,6 +54,9 @@ _LARGE_ROW = 4096
 @kernel("conv_2d.pointwise_dsp", Conv2D, FullyConnected)
 class PointwiseDsp(Kernel):
     """Each pair of pixels through the stream, SMLAD on packed weights; any shape."""
+
+    #: Whether weights have four bits.
+    nibbles: ClassVar[bool] = False
 
     def function(self, stream: DenseStream) -> str:
         """The name, the same for all layers of one text."""
@@ -64,14 +73,20 @@ class PointwiseDsp(Kernel):
         if not target.core.has_dsp or not is_dense_layer(site):
             return False
         weights = site.signature.inputs[1]
-        if weights.shape[0] < _CHANNELS or (
+        if weights.shape[0] < CHANNELS or (
             pixel_grid(site).runs == (1, 1) and weights.element_count > _LARGE_ROW
         ):
             return False
-        return layer_stream(site, _CHANNELS) is not None
+        return layer_stream(site, CHANNELS, nibbles=self.nibbles) is not None
+
+    def stream(self, site: Site) -> DenseStream:
+        """The constants that `accepts` has found to exist."""
+        stream = layer_stream(site, CHANNELS, nibbles=self.nibbles)
+        assert stream is not None
+        return stream
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        stream, grid = stream_of(site), pixel_grid(site)
+        stream, grid = self.stream(site), pixel_grid(site)
         runs, count = grid.runs
         pairs = runs * (-(-count // 2))
         wide = " wide" if stream.layout.wide else ""
@@ -90,10 +105,10 @@ class PointwiseDsp(Kernel):
         return STEP_BYTES * max(steps, 2 if target.core.dual_issue else 1)
 
     def flash_bytes(self, site: Site, target: Target) -> int:
-        return stream_of(site).size_bytes
+        return self.stream(site).size_bytes
 
     def code_key(self, site: Site, target: Target) -> str:
-        return self.function(stream_of(site))
+        return self.function(self.stream(site))
 
     def cost(self, site: Site, target: Target) -> Cost:
         work = self.work(site, target)
@@ -108,13 +123,13 @@ class PointwiseDsp(Kernel):
         )
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        stream, grid = stream_of(site), pixel_grid(site)
+        stream, grid = self.stream(site), pixel_grid(site)
         return KernelCode(
             function=self.function(stream),
             operands=(0,),
             template="dsp/dense/conv_2d_pointwise_dsp.c.j2",
             view={
-                "headers": ("glowmcu_conv_2d_pointwise.h",),
+                "headers": ("glowmcu_conv_2d_pointwise.h", *pairs_headers(stream)),
                 "assembly": self.assembly(stream, target),
                 **stream_view(stream),
             },
@@ -150,16 +165,9 @@ _CYCLES = {
 _CODE_BYTES, PIXELS_CODE_BYTES = 1310, 240
 
 
-def stream_of(site: Site) -> DenseStream:
-    """The constants that `accepts` has found to exist."""
-    stream = layer_stream(site, _CHANNELS)
-    assert stream is not None
-    return stream
-
-
 def is_carried(stream: DenseStream, target: Target) -> bool:
     """Whether a step loads for the next one."""
-    return target.core.dual_issue and not stream.layout.wide
+    return target.core.dual_issue and (stream.layout.nibbles or not stream.layout.wide)
 
 
 def dense_fields(

@@ -19,7 +19,6 @@ from glowmcu.kernels.dsp.dense.pixel_pair_assembly import (
     ENTRY,
     EXTENDED,
     FIRST,
-    FRAME,
     HIGH,
     IN,
     IN_STEP,
@@ -32,8 +31,11 @@ from glowmcu.kernels.dsp.dense.pixel_pair_assembly import (
     SCRATCH,
     STREAM,
     extend,
+    frame,
+    inputs_sums,
     multiply_weights,
     next_pair,
+    part_sums,
     preload,
     requantize,
     starts,
@@ -76,44 +78,57 @@ def walk(
         int(rest <= round_steps),
         STEP_BYTES * (1 - skipped),
         STEP_BYTES * (steps - round_steps),
-        skipped * (52 if layout.wide else 48) + 1 - _LAST_SHORTER * (carried and not entered),
+        skipped * _step_code(layout) + 1 - _LAST_SHORTER * (carried and not entered),
         round_steps * layout.step_bytes + constants + (1 - skipped) * layout.step_bytes,
     )
+
+
+def _step_code(layout: BlockLayout) -> int:
+    """Bytes of code of a step."""
+    return 50 if layout.nibbles else 52 if layout.wide else 48
 
 
 def pairs_assembly(
     layout: BlockLayout, postshift: int, round_steps: int = ROUND_STEPS, carried: bool = False
 ) -> tuple[str, ...]:
     """The whole function: r0 is the layer, r1 the run of pixels. Wide weights are not `carried`."""
-    assert not (carried and layout.wide)
+    assert not carried or layout.nibbles or not layout.wide
     weights = round_steps * layout.step_bytes
+    first_block = "11f" if carried or layout.nibbles else "8f"
     first_weights = weights + 4 * (layout.after + layout.before)
     return (
         *_enter(layout, weights),
         "b 1f",
         *next_pair(),
-        *(_expand() if not carried else (line.replace("8f", "11f") for line in _expand())),
+        *_expand(first_block),
         *(_carried_rounds if carried else _rounds)(layout, round_steps),
+        *part_sums(layout),
         *requantize(layout, postshift, weights),
         *(preload(first_weights) if carried else ()),
         *store(layout),
         "beq 9b",
         *(_carried_first_step if carried else _first_step)(layout, weights),
         "10: /* no pair left */",
-        f"add sp, #{FRAME}",
+        f"add sp, #{frame(layout)}",
         "pop {r4-r11, pc}",
-        *(
-            ("11: /* the first block of a pair */", *preload(first_weights), "b 8b")
-            if carried
-            else ()
-        ),
+        *(() if first_block == "8f" else _first_block(layout, first_weights, carried)),
     )
+
+
+def _first_block(layout: BlockLayout, first_weights: int, carried: bool) -> Iterator[str]:
+    """What the first block of a pair needs beside its inputs."""
+    yield "11: /* the first block of a pair */"
+    if layout.nibbles:
+        yield from inputs_sums(layout)
+    if carried:
+        yield from preload(first_weights)
+    yield "b 8b"
 
 
 def _enter(layout: BlockLayout, round_bytes: int) -> Iterator[str]:
     yield ".p2align 2 /* for adr */"
     yield "push {r4-r11, lr}"
-    yield f"sub sp, #{FRAME}"
+    yield f"sub sp, #{frame(layout)}"
     yield "ldm r0, {r2-r8}"
     yield "ldm r1, {r9-r12, lr}"
     yield f"ldr r1, [r1, #{RUN_PAIRS}]"
@@ -122,8 +137,11 @@ def _enter(layout: BlockLayout, round_bytes: int) -> Iterator[str]:
     yield from ("adr.w r0, 7f", "add r7, r0", "stm sp, {r1-r12, lr}")
 
 
-def _expand() -> Iterator[str]:
-    """Two pixels, r6 and r7, to words of {x0, x2}, {x1, x3}, alternating. Carry: a single round."""
+def _expand(done: str) -> Iterator[str]:
+    """Two pixels, r6 and r7, to words of {x0, x2}, {x1, x3}, alternating; then the label `done`.
+
+    Carry: a single round.
+    """
     yield "1: /* inputs to words {x0, x2}, {x1, x3}, of both pixels in turn */"
     yield from (f"ldr r6, [sp, #{IN}]", f"ldr r8, [sp, #{IN_STEP}]")
     yield from (f"ldr r0, [sp, #{SCRATCH}]", f"ldr r1, [sp, #{EIGHTS}]")
@@ -135,7 +153,7 @@ def _expand() -> Iterator[str]:
     yield from (*extend(("r2", "r3"), LOADED), *extend(("r12", "lr"), EXTENDED))
     yield from ("stm r0!, {r2-r5, r8-r11}", "cmp r0, r1", "bne 2b")
     yield from ("3:", f"ldr r1, [sp, #{STREAM}]", f"ldr r12, [sp, #{REST}]")
-    yield from ("lsls r12, r12, #29", "beq 8f", "bpl 4f /* four more? */")
+    yield from ("lsls r12, r12, #29", f"beq {done}", "bpl 4f /* four more? */")
     yield from ("ldr r2, [r6]", "ldr r3, [r7]", "adds r6, #4", "adds r7, #4")
     yield from (*extend(("r2", "r3"), LOADED), "stm r0!, {r2-r5}")
     yield from ("4:", "lsls r12, r12, #1", "beq 5f /* and up to three */")
@@ -144,7 +162,7 @@ def _expand() -> Iterator[str]:
     yield from ("pkhbtmi r2, r2, r4, lsl #16", "pkhbtmi r3, r3, r5, lsl #16")
     yield from ("stm r0!, {r2, r3}", "lsls r12, r12, #1", "bpl 5f", "bcc 5f")
     yield from ("ldrsb r2, [r6, #2]", "ldrsb r3, [r7, #2]", "stm r0!, {r2, r3}")
-    yield from ("5:", f"ldr r12, [sp, #{REST}]", "lsls r12, r12, #29", "b 8f")
+    yield from ("5:", f"ldr r12, [sp, #{REST}]", "lsls r12, r12, #29", f"b {done}")
 
 
 def _rounds(layout: BlockLayout, round_steps: int) -> Iterator[str]:
@@ -158,6 +176,8 @@ def _rounds(layout: BlockLayout, round_steps: int) -> Iterator[str]:
     yield from ("ldr.n r2, [r0, #\\x]", "ldr.n r3, [r0, #\\x + 4]")
     # Steps have the same length: the code is entered between them.
     at, size = ("\\x * 2", ".w") if layout.wide else ("\\x", ".n")
+    if layout.nibbles:
+        at, size = "\\x / 2", ".n"
     yield from multiply_weights(at, layout, HIGH, LOW, size)
     yield from (".endr", "bcc 6b")
 
@@ -171,9 +191,10 @@ def _carried_rounds(layout: BlockLayout, round_steps: int) -> Iterator[str]:
     yield "7: /* a round */"
     steps = ", ".join(str(step * STEP_BYTES) for step in range(round_steps - 1))
     yield f".irp x, {steps}"
-    step = _carried_step("\\x + 4")
+    step = _carried_step(layout, "\\x + 4")
+    weights = "\\x / 2 + 4" if layout.nibbles else "\\x + 8"
     following = (
-        "ldr.n r4, [r1, #\\x + 8]",
+        f"ldr.n r4, [r1, #{weights}]",
         "ldr.n r2, [r0, #\\x + 8]",
         "ldr.n r3, [r0, #\\x + 12]",
     )
@@ -182,12 +203,14 @@ def _carried_rounds(layout: BlockLayout, round_steps: int) -> Iterator[str]:
         if place >= len(step) - len(following):
             yield following[place - len(step)]
     yield ".endr"
-    yield from _carried_step((round_steps - 1) * STEP_BYTES + 4)
+    yield from _carried_step(layout, (round_steps - 1) * STEP_BYTES + 4)
     yield "bcc 6b"
 
 
-def _carried_step(at: int | str) -> tuple[str, ...]:
+def _carried_step(layout: BlockLayout, at: int | str) -> tuple[str, ...]:
     """Pairs as they issue: a product with a load behind it, or with an extension before it."""
+    if layout.nibbles:
+        return tuple(without_preloaded(multiply_weights(0, layout, HIGH, LOW)))
     (a, b), (c, d) = HIGH
     (e, f), (g, h) = LOW
     return (

@@ -37,3 +37,12 @@ def one_channel(
         yield f"add {x}, r2, {x}" if low else f"add {x}, r2, {x}, lsl #8"
         yield f"smmul {x}, {x}, r3" if kind is FormKind.FLOOR else f"smmla {x}, {x}, r3, r5"
         yield f"ssat {x}, #8, {x}, asr #{postshift}"
+
+
+def parted_sums(sums: Sequence[str], eightfold: str) -> Iterator[str]:
+    """Sums of four channels from those of their parts, see nibbles.py; `eightfold`: 8 times X."""
+    p0, p1, p2, p3 = sums
+    yield from (f"sub {p3}, {p3}, {part}" for part in (p2, p1, p0))
+    yield f"rsb {p2}, {eightfold}, {p2}, asr #8"
+    yield f"rsb {p1}, {eightfold}, {p1}, asr #4"
+    yield from (f"sub {p0}, {p0}, {eightfold}", f"asr {p3}, {p3}, #12")

@@ -11,7 +11,6 @@ from glowmcu.kernels.dsp.dense.pointwise import (
     PIXELS_CODE_BYTES,
     PointwiseDsp,
     is_carried,
-    stream_of,
 )
 from glowmcu.kernels.dsp.dense.straight_assembly import straight_assembly
 from glowmcu.kernels.dsp.dense.stream import DenseStream
@@ -42,7 +41,7 @@ class StraightDsp(PointwiseDsp):
 
     def cost(self, site: Site, target: Target) -> Cost:
         work = self.work(site, target)
-        stream = stream_of(site)
+        stream = self.stream(site)
         return Cost(
             sum(_CYCLES[name] * amount for name, amount in work.items()),
             _CODE_BYTES + _STEP_CODE * stream.steps,

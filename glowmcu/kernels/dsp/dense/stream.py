@@ -181,7 +181,8 @@ def dense_stream(
         return None
     if nibbles:
         order = _channel_order(len(weights), channels)
-        if not sums_fit(_picked(_largest_sums(task, form), order), weights.shape[1]):
+        depth = weights.shape[1] + weights.shape[1] % 2  # a last step takes something along
+        if not sums_fit(_picked(_largest_sums(task, form), order), depth):
             return None
     wide = nibbles or packs_badly(task, form, weights, channels)
     return DenseStream(form, BlockLayout(form.kind, wide, channels, is_uniform, nibbles), weights)

@@ -18,8 +18,14 @@ def stream_view(stream: DenseStream) -> dict[str, object]:
         "form": stream.form.kind.value,
         "postshift": stream.form.postshift,
         "wide": stream.layout.wide,
+        "nibbles": stream.layout.nibbles,
         "uniform": stream.layout.uniform,
     }
+
+
+def pairs_headers(stream: DenseStream) -> tuple[str, ...]:
+    """What functions for pairs of pixels need beside glowmcu_pointwise_pairs.h."""
+    return ("glowmcu_pointwise_nibbles.h",) if stream.layout.nibbles else ()
 
 
 def stream_field(stream: DenseStream, is_single: int = 0) -> Field:
