@@ -205,7 +205,8 @@ def _builders(kind: str) -> Sequence[_Builder]:
         images += _relu(images) + _extreme(images[::3]) + _relu(_extreme(images[1::3]))
         images += _relu(NARROW) if kind.endswith("1x1") else COLUMNS + _relu(COLUMNS)
         images += _even(POINTWISE[:4] if kind.endswith("1x1") else WINDOWS[1:5])
-        images += _four_bits(PIXELS + _relu(PIXELS)) if kind.endswith("1x1") else ()
+        small = PIXELS + POINTWISE[:14] if kind.endswith("1x1") else WINDOWS[:8]
+        images += _four_bits(small + _relu(small))
         return [partial(_window_layer, "CONV_2D", image) for image in images]
     if kind == "DEPTHWISE_CONV_2D":
         return [partial(_window_layer, kind, image) for image in DEPTHWISE + _relu(DEPTHWISE)]

@@ -162,6 +162,8 @@ class Kernel:
     #: Whether weights that a file stores as int8 stay so where others would make them float32: they
     #: win over those whatever they cost, but for the goal `speed`.
     keeps_int8_weights: ClassVar[bool] = False
+    #: Whether it stores two weights of four bits in a byte.
+    stores_four_bits: ClassVar[bool] = False
     #: Whether a call for some rows may share with its operand what a layer of these rows alone may,
     #: though the kernel does not compute such a layer: two cores take rows each.
     rows_overlap_as_layers: ClassVar[bool] = False

@@ -53,4 +53,4 @@ def test_four_bits_cost_few_cycles() -> None:
         other = check_forced(model, "conv_2d.rows_dsp", core, counts_cycles=True).cycles
         assert own is not None
         assert other is not None
-        print(core, own, other, own/other)
+        print(core, own, other, own / other)

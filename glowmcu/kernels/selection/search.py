@@ -33,6 +33,9 @@ _WEIGHT_OF_KILOBYTE = {Goal.BALANCED: 0.0085, Goal.SPEED: 2e-4, Goal.SIZE: 0.008
 SIZE_SLOWDOWN, SIZE_CODE = 1.5, 0.45
 #: But a set with at most 0.9 times the flash may have more code: weights of four bits.
 _LESS_FLASH = 0.9
+#: Whoever gives weights four bits wants less flash: for kernels that store them as such `balanced`
+#: accepts that many times the cycles.
+FOUR_BITS_SLOWDOWN = 1.15
 _CODE_WEIGHTS = (1.0, 3.0, 10.0)  # of a byte of code, in bytes of constants
 _LADDER = 24  # doublings of a byte's weight: of a cycle to millions
 _ENDLESS = 1 << 62
@@ -108,7 +111,11 @@ def cheapest_set(
     weights = goal_weights(candidates, goal)
     weights = replace(weights, code=weights.code + code_byte_cycles)
     if goal is not Goal.SIZE and flash_budget is None:
-        return search.cheapest(weights)
+        chosen = search.cheapest(weights)
+        has_four_bits = any(k.stores_four_bits for found in candidates.values() for k in found)
+        if goal is not Goal.BALANCED or not has_four_bits:
+            return chosen
+        return _with_four_bits(search, chosen, weights)
     if goal is Goal.SIZE:
         return _smallest(candidates, weights, flash_budget or _ENDLESS)
     sets = list(search.frontier(weights, (1.0,)))
@@ -116,6 +123,23 @@ def cheapest_set(
     if not within:
         return min(sets, key=lambda item: item[0].flash_bytes)[1]
     return min(within, key=lambda item: item[0].cycles)[1]
+
+
+def _with_four_bits(search: _Search, chosen: Chosen, weights: CostWeights) -> Chosen:
+    """`chosen`, or a set with less flash that stores weights of four bits as such."""
+    favoured = {
+        node: {
+            kernel: replace(cost, cycles=cost.cycles / FOUR_BITS_SLOWDOWN)
+            if kernel.stores_four_bits
+            else cost
+            for kernel, cost in found.items()
+        }
+        for node, found in search.candidates.items()
+    }
+    other = _Search(favoured).cheapest(weights)
+    before, after = search.totals(chosen), search.totals(other)
+    is_shorter = after.flash_bytes < before.flash_bytes
+    return other if is_shorter and after.cycles <= FOUR_BITS_SLOWDOWN * before.cycles else chosen
 
 
 def _size(totals: Totals) -> float:
@@ -171,7 +195,7 @@ def set_totals(candidates: Candidates, chosen: Mapping[Node, Kernel]) -> Totals:
 
 class _Search:
     def __init__(self, candidates: Candidates, is_scratch_shared: bool = True) -> None:
-        self._candidates = candidates
+        self.candidates = candidates
         self._is_scratch_shared = is_scratch_shared
         self._undecided = {node: found for node, found in candidates.items() if len(found) > 1}
         #: Bytes of the largest tensor: at other layers mostly that much room is left for scratch.
@@ -196,7 +220,7 @@ class _Search:
                     self._code_bytes[key] = max(self._code_bytes.get(key, 0), size)
 
     def totals(self, chosen: Mapping[Node, Kernel]) -> Totals:
-        costs = [self._candidates[node][kernel] for node, kernel in chosen.items()]
+        costs = [self.candidates[node][kernel] for node, kernel in chosen.items()]
         code = sum(self._code_bytes[key] for key in self._users(chosen))
         code += sum(cost.layer_code_bytes for cost in costs)
         flash = sum(cost.flash_bytes for cost in costs) + code
@@ -279,7 +303,7 @@ class _Search:
                     + weights.code * sum(self._shared[node][k].values())
                 ),
             )
-            for node, found in self._candidates.items()
+            for node, found in self.candidates.items()
         }
 
     def _users(self, chosen: Mapping[Node, Kernel]) -> Counter[Hashable]:
@@ -311,7 +335,7 @@ class _Search:
         """
 
         def cost_elsewhere(node: Node, kernel: Kernel) -> float:
-            cost = self._candidates[node][kernel]
+            cost = self.candidates[node][kernel]
             shared = self._shared[node][kernel].items()
             unused = (size for key, size in shared if not users[key])
             return weights.weighted(_layer_costs(cost)) + weights.code * sum(unused)
@@ -339,7 +363,7 @@ class _Search:
         before, after = list[int](), list[int]()
         moved: dict[Hashable, int] = {}
         for node, kernel in move.items():
-            found = self._candidates[node]
+            found = self.candidates[node]
             old, new = found[chosen[node]], found[kernel]
             cycles = cycles + new.cycles - old.cycles
             constants += new.flash_bytes - old.flash_bytes
@@ -355,7 +379,7 @@ class _Search:
         return CostVector(cycles, constants, code, scratch.change(before, after))
 
     def _scratch(self, chosen: Mapping[Node, Kernel]) -> _Scratch:
-        sizes = [self._candidates[node][kernel].scratch_bytes for node, kernel in chosen.items()]
+        sizes = [self.candidates[node][kernel].scratch_bytes for node, kernel in chosen.items()]
         return _Scratch(sizes, self._room_bytes, self._is_scratch_shared)
 
 

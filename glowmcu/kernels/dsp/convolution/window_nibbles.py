@@ -20,6 +20,7 @@ class WindowNibbles(CompactConv2D):
     """Two windows by four channels; those that are pixels at equal distances are not copied."""
 
     round_steps: ClassVar[int] = ROUND_STEPS
+    stores_four_bits: ClassVar[bool] = True
 
     def find_stream(self, site: Site) -> DenseStream | None:
         return layer_stream(site, 4, nibbles=True)

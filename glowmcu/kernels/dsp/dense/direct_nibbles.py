@@ -7,6 +7,7 @@ nibbles.py) where that widens them, and half of the loads are gone.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from glowmcu.kernels.common.dense_layer import dense_weights, layer_bound_note, row_count
 from glowmcu.kernels.common.overlap import matrix_overlaps
@@ -40,6 +41,8 @@ _NOTE = "weights of four bits, two in a byte; sums of four channels apart stay b
 @kernel("fully_connected.nibbles_dsp", Conv2D, FullyConnected)
 class FullyConnectedNibbles(Kernel):
     """Each row as it lies in memory; also a 1x1 convolution of one pixel."""
+
+    stores_four_bits: ClassVar[bool] = True
 
     def accepts(self, site: Site, target: Target) -> bool:
         # Helium's kernels of eight bits take a third of the cycles.

@@ -19,6 +19,7 @@ class PointwiseNibbles(PointwiseDsp):
     """Each pair of pixels through the stream of glowmcu_dense_nibbles.h; any shape."""
 
     nibbles: ClassVar[bool] = True
+    stores_four_bits: ClassVar[bool] = True
 
     def accepts(self, site: Site, target: Target) -> bool:
         # Helium's kernels of eight bits take a third of the cycles.

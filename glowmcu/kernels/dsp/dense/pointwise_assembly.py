@@ -173,12 +173,14 @@ def _rounds(layout: BlockLayout, round_steps: int) -> Iterator[str]:
     yield "7: /* a round */"
     steps = ", ".join(str(step * STEP_BYTES) for step in range(round_steps))
     yield f".irp x, {steps}"
-    yield from ("ldr.n r2, [r0, #\\x]", "ldr.n r3, [r0, #\\x + 4]")
     # Steps have the same length: the code is entered between them.
     at, size = ("\\x * 2", ".w") if layout.wide else ("\\x", ".n")
     if layout.nibbles:
         at, size = "\\x / 2", ".n"
-    yield from multiply_weights(at, layout, HIGH, LOW, size)
+    weights = list(multiply_weights(at, layout, HIGH, LOW, size))
+    first = int(layout.nibbles)  # what is loaded last is not used at once
+    yield from (*weights[:first], "ldr.n r2, [r0, #\\x]", "ldr.n r3, [r0, #\\x + 4]")
+    yield from weights[first:]
     yield from (".endr", "bcc 6b")
 
 
