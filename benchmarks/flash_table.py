@@ -1,8 +1,8 @@
 """`python -m benchmarks.flash_table`: what `--optimize flash` saves, as `glowmcu compile` says.
 
-Exchanges the two tables of docs/flash.md: MLPerf Tiny's int8 models, and its float models with
-weights of four bits. The latter are quantized by random samples, since bytes of flash are asked for
-here, and hardly depend on the ranges of activations.
+Exchanges the tables of docs/flash.md: MLPerf Tiny's int8 models, and its float models with weights
+of four bits, with less flash and beside those of eight bits. Float models are quantized by random
+samples, since bytes of flash are asked for here, and hardly depend on the ranges of activations.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ MODELS = {
 }  # fmt: skip
 BOARDS = {"nrf52": "Cortex-M4", "rp2040": "Cortex-M0+"}
 GOALS = ("size", "flash")
+#: Columns of the table of `balanced`, with their options.
+BITS = {"int8": (), "`--weights 4`": ("--weights", "4")}
 COLUMNS = {
     "constants": "weights_bytes", "with code": "flash_bytes", "arena": "arena_bytes",
     "million cycles": "cycles",
@@ -38,7 +40,11 @@ _SAMPLES = 8
 def main() -> None:
     """Compile all, and write the page."""
     text = PAGE.read_text(encoding="utf-8")
-    for lines in (list(_int8_rows()), list(_four_bit_rows())):
+    with tempfile.TemporaryDirectory() as folder:
+        samples = _samples(Path(folder))
+        tables = [_int8_rows(), _four_bit_rows(samples), _balanced_rows(samples)]
+        made = [list(table) for table in tables]
+    for lines in made:
         head = lines[0]
         assert text.count(head) == 1, head
         before, _, rest = text.partition(head)
@@ -47,32 +53,54 @@ def main() -> None:
     write_text_file(PAGE, text)
 
 
+def _samples(folder: Path) -> dict[str, Path]:
+    """Random inputs of each model."""
+    found = {}
+    for name in MODELS:
+        model = _model(name, "float")
+        shape = read_model(model.read_bytes(), model.name).inputs[0].type.shape
+        draw = np.random.default_rng(0).uniform(0, 1, (_SAMPLES, *shape[1:]))
+        found[name] = folder / f"{name}.npy"
+        np.save(found[name], draw.astype(np.float32))
+    return found
+
+
+def _model(name: str, kind: str) -> Path:
+    return SHARED / f"{name}_{kind}.tflite"
+
+
 def _int8_rows() -> Iterator[str]:
-    yield from _head("model, core")
+    yield from _head("model, core", [f"`{goal}`" for goal in GOALS])
     for board, core in BOARDS.items():
         for name, what in MODELS.items():
-            yield _row(f"{what}, {core}", SHARED / f"{name}_int8.tflite", board)
+            found = [_compiled(_model(name, "int8"), board, goal) for goal in GOALS]
+            yield _row(f"{what}, {core}", found)
 
 
-def _four_bit_rows() -> Iterator[str]:
-    yield from _head("`--weights 4`, Cortex-M4")
-    with tempfile.TemporaryDirectory() as folder:
-        for name, what in MODELS.items():
-            model, samples = SHARED / f"{name}_float.tflite", Path(folder) / f"{name}.npy"
-            shape = read_model(model.read_bytes(), model.name).inputs[0].type.shape
-            draw = np.random.default_rng(0).uniform(0, 1, (_SAMPLES, *shape[1:]))
-            np.save(samples, draw.astype(np.float32))
-            yield _row(what, model, "nrf52", "--weights", "4", "--samples", str(samples))
+def _four_bit_rows(samples: Mapping[str, Path]) -> Iterator[str]:
+    yield from _head("`--weights 4`, Cortex-M4", [f"`{goal}`" for goal in GOALS])
+    for name, what in MODELS.items():
+        options = ("--samples", str(samples[name]), "--weights", "4")
+        model = _model(name, "float")
+        yield _row(what, [_compiled(model, "nrf52", goal, options) for goal in GOALS])
 
 
-def _head(first: str) -> Iterator[str]:
-    cells = [f"{column}, `{goal}` | `{other}`" for column in COLUMNS for goal, other in [GOALS]]
+def _balanced_rows(samples: Mapping[str, Path]) -> Iterator[str]:
+    yield from _head("`balanced`, Cortex-M4", BITS)
+    for name, what in MODELS.items():
+        given = ("--samples", str(samples[name]))
+        model = _model(name, "float")
+        found = [_compiled(model, "nrf52", "balanced", (*given, *more)) for more in BITS.values()]
+        yield _row(what, found)
+
+
+def _head(first: str, pair: Iterable[str]) -> Iterator[str]:
+    cells = [f"{column}, {' | '.join(pair)}" for column in COLUMNS]
     yield f"| {first} | " + " | ".join(cells) + " |"
-    yield "|---" * (1 + len(GOALS) * len(COLUMNS)) + "|"
+    yield "|---" * (1 + 2 * len(COLUMNS)) + "|"
 
 
-def _row(what: str, model: Path, board: str, *options: str) -> str:
-    found = [_compiled(model, board, goal, options) for goal in GOALS]
+def _row(what: str, found: Sequence[Mapping[str, Any]]) -> str:
     cells = [
         f"{one[key] / 1e6:.3g}" if key == "cycles" else f"{one[key]:,}"
         for key in COLUMNS.values()
@@ -81,7 +109,7 @@ def _row(what: str, model: Path, board: str, *options: str) -> str:
     return f"| {what} | " + " | ".join(cells) + " |"
 
 
-def _compiled(model: Path, board: str, goal: str, options: Sequence[str]) -> dict[str, Any]:
+def _compiled(model: Path, board: str, goal: str, options: Sequence[str] = ()) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable, "-m", "glowmcu", "compile", str(model), "--board", board,

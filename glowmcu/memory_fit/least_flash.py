@@ -4,8 +4,9 @@ the arena while their layer runs.
     flash = constants as stored + functions + decoders
 
 Plans for little code and for balanced kernels are coded, and the smaller one is taken: kernels with
-more code may store weights as they are, which codes better. What an array saves is known before;
-where the arena has no room for all, those stay coded that save most for a byte of it.
+more code may store weights as they are, which codes better. So do those that store a byte for a
+weight of four bits, of which a code of bytes may need less than half. What an array saves is known
+before; where the arena has no room for all, those stay coded that save most for a byte of it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from glowmcu.goals import Budgets
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.kernel_code import Coding, KernelCode
 from glowmcu.kernels.kernel import Cost, Kernel
+from glowmcu.kernels.selection.choices import Candidates
 from glowmcu.kernels.selection.search import SIZE_SLOWDOWN, least_flash_set
 from glowmcu.kernels.selection.select import Selection, code_bytes
 from glowmcu.memory_fit.coded_weights import coded, decoding_cycles
@@ -55,17 +57,28 @@ class FlashSaver:
         """The plan with the least flash, coded; `fits` are of graphs that compute the same."""
         most = SIZE_SLOWDOWN * min(fit.cycles for fit in fits)
         found = [*fits, *(self.with_small_kernels(fit, most) for fit in fits)]
+        found += [self._without_four_bits(fit, most) for fit in fits if _has_four_bits(fit)]
         return min(map(self.coded, found), key=_weighted_flash)
 
     def with_small_kernels(self, fit: FittedPlan, most_cycles: float) -> FittedPlan:
         """The plan with the kernels of least flash for layers of whole tensors, constants as they
         are; `fit` itself if that is smaller.
         """
+        found = self._with_least_flash(fit, _candidates(fit), most_cycles)
+        return found if _weighted_flash(found) < _weighted_flash(fit) else fit
+
+    def _without_four_bits(self, fit: FittedPlan, most_cycles: float) -> FittedPlan:
+        """The plan with kernels of least flash that store a byte for a weight of four bits."""
         candidates = {
-            node: _costs(chosen)
-            for node, chosen in fit.selections.items()
-            if node not in fit.cascaded and not chosen.bodies
+            node: {k: cost for k, cost in found.items() if not k.stores_four_bits} or found
+            for node, found in _candidates(fit).items()
         }
+        return self._with_least_flash(fit, candidates, most_cycles)
+
+    def _with_least_flash(
+        self, fit: FittedPlan, candidates: Candidates, most_cycles: float
+    ) -> FittedPlan:
+        """The plan with the best of `candidates`; `fit` itself if that has no room or time."""
         rest = sum(
             chosen.row_cycles for node, chosen in fit.selections.items() if node not in candidates
         )
@@ -81,7 +94,7 @@ class FlashSaver:
             return fit
         found = replanned(fit, exchanged, self.streamed_input, self.external)
         is_larger = found.arena_bytes > self._most(fit) or found.cycles > most_cycles
-        return fit if is_larger or _weighted_flash(found) >= _weighted_flash(fit) else found
+        return fit if is_larger else found
 
     def coded(self, fit: FittedPlan) -> FittedPlan:
         """The plan with arrays in fewer bytes of flash; `fit` itself if that does not pay."""
@@ -143,6 +156,19 @@ class FlashSaver:
         )
         size_bytes = code.scratch_bytes - chosen.code.scratch_bytes
         return Copy(replace(chosen, code=code, cost=cost), float(saved), size_bytes)
+
+
+def _candidates(fit: FittedPlan) -> Candidates:
+    """Of layers of whole tensors."""
+    return {
+        node: _costs(chosen)
+        for node, chosen in fit.selections.items()
+        if node not in fit.cascaded and not chosen.bodies
+    }
+
+
+def _has_four_bits(fit: FittedPlan) -> bool:
+    return any(chosen.kernel.stores_four_bits for chosen in fit.selections.values())
 
 
 def _costs(chosen: Selection) -> dict[Kernel, Cost]:

@@ -33,6 +33,10 @@ SEEDS = ((142, "nrf52"), (165, "nrf52"), (169, "nrf52"), (114, "rp2040"), (133, 
 #: A convolution for each kernel that counts its passes: rows and columns are even and odd.
 PASSES = {
     "conv_2d.pointwise_dsp": Case((1, 7, 9, 32), 32, (1, 1), out_scale=0.5),
+    "conv_2d.nibbles_dsp": Case((1, 7, 9, 32), 32, (1, 1), out_scale=0.5, weights_type="int4"),
+    "conv_2d.nibbles_windows_dsp": Case(
+        (1, 7, 9, 16), 16, (3, 3), padding="SAME", out_scale=0.5, weights_type="int4"
+    ),
     "conv_2d.compact_dsp": Case((1, 7, 9, 16), 16, (3, 3), padding="SAME", out_scale=0.5),
     "conv_2d.compact_proved_dsp": Case((1, 7, 9, 16), 16, (3, 3), padding="SAME", out_scale=0.5),
     "conv_2d.chunks_dsp": Case((1, 7, 9, 16), 16, (3, 3), padding="SAME", out_scale=0.5),
