@@ -18,8 +18,9 @@ from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_
 from glowmcu.kernels.memory_waits import mean
 from glowmcu.kernels.selection.board_cycles import with_waits
 from glowmcu.kernels.selection.choices import Candidates, KernelChoices
+from glowmcu.kernels.selection.local_search import shared_code
 from glowmcu.kernels.selection.row_kernels import RowKernel, best_row_kernel
-from glowmcu.kernels.selection.search import cheapest_set, set_totals, shared_code
+from glowmcu.kernels.selection.search import cheapest_set, set_totals
 from glowmcu.kernels.selection.transposed_variants import can_transpose, transposed, untransposed
 from glowmcu.planning_progress import PlanningWatch, Stage
 
