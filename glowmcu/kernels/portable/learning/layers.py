@@ -131,7 +131,7 @@ def _pairs_of_rows(site: Site) -> Overlaps:
 class LearntFullyConnected(_Learnt):
     """Four outputs of two rows at a time."""
 
-    each_product = 3.3
+    each_product = 2.4
 
     def accepts(self, site: Site, target: Target) -> bool:
         quantization = site.signature.inputs[1].quantization
@@ -146,7 +146,7 @@ class LearntFullyConnected(_Learnt):
 class LearntPointwise(_Learnt):
     """1x1: pixels are rows."""
 
-    each_product = 3.3
+    each_product = 2.4
 
     def accepts(self, site: Site, target: Target) -> bool:
         op, (x, weights, _) = site.node.op, site.signature.inputs

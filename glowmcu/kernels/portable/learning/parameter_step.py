@@ -37,7 +37,7 @@ class PortableStoredParameter(Kernel):
         return len(site.signature.inputs) == 1 or is_constant(site, 1)
 
     def cost(self, site: Site, target: Target) -> Cost:
-        return Cost(20.0 + 8.0 * site.signature.output.element_count, 50, 8)
+        return Cost(20.0 + 19.0 * site.signature.output.element_count, 50, 8)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, (kept, *others) = site.node.op, site.signature.inputs
@@ -85,7 +85,7 @@ class PortableBiasStep(Kernel):
 
     def cost(self, site: Site, target: Target) -> Cost:
         gradient, factors = site.signature.inputs[1], site.signature.inputs[3]
-        each = 9.0 if is_packed(gradient) else 6.0
+        each = 12.0 if is_packed(gradient) else 8.0
         cycles = 60.0 + each * gradient.element_count + 40.0 * gradient.shape[3]
         return Cost(cycles, 200, 16 + factors.size_bytes)
 
@@ -111,7 +111,7 @@ class PortableBiasStep(Kernel):
 class _WeightsKernel(Kernel):
     #: Of int16, and of packed numbers.
     headers = "", ""
-    each_product = 4.0
+    each_product = 3.4
 
     def accepts(self, site: Site, target: Target) -> bool:
         op, signature = site.node.op, site.signature

@@ -76,7 +76,8 @@ class PortableRequantizationGradient(Kernel):
 
     def cost(self, site: Site, target: Target) -> Cost:
         shares = site.signature.inputs[3].size_bytes
-        each = 25.0 + 10.0 * sum(_packing(site)) + 15.0 * _packing(site)[1]
+        reads, writes = _packing(site)
+        each = 25.0 + 8.0 * reads + 11.0 * writes
         cycles = 60.0 + each * site.signature.output.element_count
         return Cost(cycles, 130, 28 + shares, _row_bytes(site))
 
@@ -174,12 +175,12 @@ class _InputGradientKernel(Kernel):
 
     #: Of int16, and of packed numbers.
     headers = "", ""
-    each_product = 4.0
+    each_product = 3.0
 
     def cost(self, site: Site, target: Target) -> Cost:
         weights = site.signature.inputs[2].element_count
         flash = 0 if site.constants[2] is None else weights
-        each = 40.0 + 20.0 * is_packed(site.signature.output)
+        each = 14.0 + 21.0 * is_packed(site.signature.output)
         cycles = self.each_product * site.node.macs + each * site.signature.output.element_count
         return Cost(cycles + 7.0 * weights, 460, 60 + flash, self._scratch_bytes(site))
 
@@ -247,7 +248,7 @@ class PortableDepthwiseInputGradient(_InputGradientKernel):
     """Four channels at a time; of packed gradients all, tap by tap."""
 
     headers = "glowmcu_depthwise_back.h", "glowmcu_depthwise_back_packed.h"
-    each_product = 9.0
+    each_product = 8.0
 
     def _packs(
         self, op: InputGradient, image: tuple[int, ...], out: tuple[int, ...],
