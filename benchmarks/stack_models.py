@@ -95,6 +95,7 @@ def learners() -> Iterator[Model]:
         (fixed_models.windows(), "last=4", "cross-entropy"),
         (fixed_models.dilated(), "last=5", "cross-entropy"),
         (fixed_models.pooled(), "last=3", "cross-entropy"),
+        (fixed_models.separable(), "last=7", "cross-entropy"),
         (fixed_models.regression(), "last=2", "squared-error"),
     ):
         training = training_of(what, loss, numbers="fixed")

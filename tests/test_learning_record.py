@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from benchmarks.learning import CASES, MOST_ARENA, MOST_CYCLES, PAGE, page, recorded
+from benchmarks.learning import (
+    CASES,
+    MOST_ARENA,
+    MOST_BLOCKS_ARENA,
+    MOST_CYCLES,
+    PAGE,
+    page,
+    recorded,
+)
 
 
 def test_the_page_shows_what_is_recorded() -> None:
@@ -20,6 +28,12 @@ def test_the_last_layer_of_kws_learns_within_what_was_aimed_at() -> None:
     for row in rows:
         assert row.arena_times <= MOST_ARENA
         assert row.cycles_times <= MOST_CYCLES
+
+
+def test_a_quarter_of_the_last_two_blocks_of_kws_learns_within_what_was_aimed_at() -> None:
+    rows = [row for row in recorded() if row.train == "last=5,channels=25%"]
+    assert [row.model for row in rows] == ["kws"]
+    assert rows[0].arena_times < MOST_BLOCKS_ARENA
 
 
 def test_fixed_point_takes_less_of_everything_where_there_is_no_fpu() -> None:

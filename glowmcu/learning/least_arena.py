@@ -20,7 +20,7 @@ from glowmcu.memory_fit import FittedPlan
 _LAST = 2
 #: How many times the cycles of the quickest plan, for all that a run with a label does, the least
 #: arena may take.
-MOST_TIMES = {Goal.BALANCED: 1.25, Goal.RAM: 2.0}
+MOST_TIMES = {Goal.BALANCED: 1.6, Goal.RAM: 2.0}
 #: Products that are done a second time, of all, beyond which no plan would be.
 _MOST_AGAIN = 1.5
 

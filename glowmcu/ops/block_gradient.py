@@ -1,9 +1,12 @@
-"""Gradients in fixed point: int16 numbers that share one exponent, and what bounds them.
+"""Gradients in fixed point: numbers that share one exponent, and what bounds them.
 
 real gradient = number * 2^exponent * a scale that is known when the graph is made. Beside the
 numbers, int32[2], stand the exponent and the peak: the largest magnitude. A gradient is that of the
 loss by what is *stored*, so that of a quantized layer the sums of products need no rescaling.
-Source: Lin et al., On-Device Training Under 256KB Memory, NeurIPS 2022 (the quantized graph).
+Numbers are int16, or those of an image *packed*: int8, with a shift for each pixel, by which that
+pixel's numbers are to the left, in a byte behind its channels.
+Sources: Lin et al., On-Device Training Under 256KB Memory, NeurIPS 2022 (the quantized graph);
+Rouhani et al., Microscaling Data Formats for Deep Learning, 2023 (blocks with their own exponent).
 """
 
 from __future__ import annotations
@@ -18,13 +21,49 @@ from glowmcu.ops.fixed_point import Int64Array
 BITS = 14
 #: What sums of products may reach, so that they are multiplied in halves without overflow.
 SUM_END = 2**30
+#: What packed numbers may be at most.
+_PACKED_END = 127
 #: Type of exponent and peak.
 SHARED = TensorType((2,), ElementType.I32)
 
 
-def gradient_type(shape: tuple[int, ...]) -> TensorType:
-    """Of the numbers."""
-    return TensorType(shape, ElementType.I16)
+def gradient_type(shape: tuple[int, ...], is_packed: bool = False) -> TensorType:
+    """Of numbers that lie in `shape`, which has a byte more a pixel where they are packed."""
+    return TensorType(shape, ElementType.I8 if is_packed else ElementType.I16)
+
+
+def packed_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Where numbers of `shape` lie that are packed."""
+    return (*shape[:-1], shape[-1] + 1)
+
+
+def is_packed(type_: TensorType) -> bool:
+    """Whether these numbers are."""
+    return type_.element is ElementType.I8
+
+
+def numbers_shape(type_: TensorType) -> tuple[int, ...]:
+    """That of the numbers of a gradient."""
+    return (*type_.shape[:-1], type_.shape[-1] - 1) if is_packed(type_) else type_.shape
+
+
+def numbers_of(gradient: Array) -> Int64Array:
+    """The numbers, wherever they lie."""
+    wide = gradient.astype(np.int64)
+    return wide if gradient.dtype != np.int8 else wide[..., :-1] << (wide[..., -1:] & 15)
+
+
+def packed(numbers: Array) -> Array:
+    """int8: each pixel's numbers, of magnitudes up to 2^BITS, by the least shift with which they
+    fit, halves up; the shift behind them.
+    """
+    wide = numbers.astype(np.int64)
+    peaks = np.abs(wide).max(axis=-1, keepdims=True, initial=0)
+    shifts = np.zeros_like(peaks)
+    while (is_beyond := (peaks + ((1 << shifts) >> 1)) >> shifts > _PACKED_END).any():
+        shifts += is_beyond
+    rounded = (wide + ((1 << shifts) >> 1)) >> shifts
+    return np.concatenate([rounded, shifts], axis=-1).astype(np.int8)
 
 
 def bits_for(products: int, factor: int) -> int:
@@ -53,10 +92,19 @@ def shared(exponent: int, numbers: Array) -> Array:
 
 def expect_gradient(numbers: TensorType, common: TensorType) -> None:
     """Raise OperationError unless these are numbers with their exponent and peak."""
-    if numbers.element is not ElementType.I16 or numbers.quantization is not None:
-        raise OperationError(f"expected a gradient of plain i16, got {numbers}")
+    is_image = numbers.rank == 4 and numbers.shape[0] == 1 and numbers.shape[3] > 1
+    if numbers.quantization is not None or not (
+        numbers.element is ElementType.I16 or (is_packed(numbers) and is_image)
+    ):
+        raise OperationError(f"expected a gradient of plain i16 or packed, got {numbers}")
     if common != SHARED:
         raise OperationError(f"expected exponent and peak of {SHARED}, got {common}")
+
+
+def made_gradient(exponent: int, numbers: Array, is_packed: bool) -> tuple[Array, Array]:
+    """Numbers as they are stored, and exponent and peak of what is stored."""
+    stored = packed(numbers) if is_packed else numbers.astype(np.int16)
+    return stored, shared(exponent, numbers_of(stored))
 
 
 def expect_stored(type_: TensorType) -> None:

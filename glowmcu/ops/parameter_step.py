@@ -18,7 +18,15 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import Int64Array, ValueRange
-from glowmcu.ops.block_gradient import BITS, SUM_END, expect_gradient, expect_stored, rounded_shift
+from glowmcu.ops.block_gradient import (
+    BITS,
+    SUM_END,
+    expect_gradient,
+    expect_stored,
+    numbers_of,
+    numbers_shape,
+    rounded_shift,
+)
 from glowmcu.ops.registry import operation
 from glowmcu.ops.stored_gradient import Windowed
 
@@ -140,9 +148,9 @@ def momentum_part(momentum: Array) -> int:
 
 @dataclass(frozen=True)
 class ParameterStep(Operation):
-    """Operands: what is kept; the gradient by the layer's sums, i16 (1, h, w, O), magnitudes up to
-    2^taken, exponent and peak; factors i32 (C, 2), C one or all channels; the rate f32[1]; but for
-    biases the layer's input i8. Result: what is kept from now on.
+    """Operands: what is kept; the gradient by the layer's sums, i16 (1, h, w, O) or packed,
+    magnitudes up to 2^taken, exponent and peak; factors i32 (C, 2), C one or all channels; the rate
+    f32[1]; but for biases the layer's input i8. Result: what is kept from now on.
 
     What is kept may be of the first channels alone. With momentum there are a velocity i32 of its
     shape and the momentum f32[1] besides, and a second result: v' = momentum v + step, by which
@@ -155,7 +163,8 @@ class ParameterStep(Operation):
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         kept, gradient, _, factors, rate, *_ = inputs
         channels = self.channels(kept)
-        if gradient.rank != 4 or gradient.shape[0] != 1 or gradient.shape[3] < channels:
+        outputs = numbers_shape(gradient)[-1] if gradient.rank == 4 else 0
+        if gradient.shape[:1] != (1,) or outputs < channels:
             raise OperationError(f"{gradient} is no gradient of a layer with {kept}")
         if factors.shape not in ((1, 2), (channels, 2)) or rate.shape != (1,):
             raise OperationError(f"expected factors of {kept}, got {factors}")
@@ -203,7 +212,8 @@ class ParameterStep(Operation):
             *more, velocity, momentum = more
         if more:
             image = more[0][0].astype(np.float64) - signature.inputs[5].zero_point
-        sums = self.sums(gradient[0].astype(np.float64), image, kept.shape).astype(np.int64)
+        numbers = numbers_of(gradient[0]).astype(np.float64)
+        sums = self.sums(numbers, image, kept.shape).astype(np.int64)
         limit = BIAS_LIMIT if image is None else WEIGHT_LIMIT
         before = np.clip(kept.astype(np.int64), -(2**30), 2**30)
         if velocity is None or momentum is None:
@@ -296,7 +306,7 @@ class DepthwiseStep(WindowStep):
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         kept, image = inputs[0], inputs[5]
         fits = kept.rank == 4 and image.rank == 4 and kept.shape[0] == image.shape[0] == 1
-        outputs = inputs[1].shape[-1] if inputs[1].shape else 0
+        outputs = numbers_shape(inputs[1])[-1] if inputs[1].shape else 0
         if not fits or not image.shape[3] or outputs % image.shape[3]:
             raise OperationError(f"{image} is no input of a layer with {kept}")
         return super().infer(inputs)

@@ -22,9 +22,14 @@ from glowmcu.ops.block_gradient import (
     excess,
     expect_gradient,
     expect_stored,
+    made_gradient,
+    numbers_of,
+    numbers_shape,
+    packed_shape,
     rounded_shift,
     shared,
 )
+from glowmcu.ops.block_gradient import is_packed as has_packed
 from glowmcu.ops.registry import operation
 
 Pair = tuple[int, int]
@@ -34,36 +39,42 @@ Padding = tuple[int, int, int, int]
 @operation("requantization_gradient")
 @dataclass(frozen=True)
 class RequantizationGradient(Operation):
-    """Operands: the gradient by what is stored, i16 of the result's shape or with 1 for its height
-    and width; exponent and peak; what is stored, i8; a share of 2^15 a channel, i16 (C,) or (1,).
+    """Operands: the gradient by what is stored, packed or i16 of the result's shape or with 1 for
+    its height and width; exponent and peak; what is stored, i8; a share of 2^15 a channel, i16 (C,)
+    or (1,).
 
     Results: times the share, 0 where `low` or less, or `high` or more, is stored, and where the
     largest number that 8 bits store would have to grow, or the least one to fall: a layer that has
-    saturated goes back, and no further. Magnitudes up to 2^bits.
+    saturated goes back, and no further. Magnitudes up to 2^bits; packed if they are to be.
     """
 
     low: int | None = None
     high: int | None = None
     bits: int = BITS
+    is_packed: bool = False
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         gradient, _, stored, shares = inputs
         if not stored.shape or gradient.rank != stored.rank:
             raise OperationError(f"expected a gradient of {stored}, got {gradient}")
-        inner = tuple(range(1, stored.rank - 1))
-        for axis, (given, size) in enumerate(zip(gradient.shape, stored.shape, strict=True)):
-            repeats = axis in inner and all(gradient.shape[each] == 1 for each in inner)
+        inner, shape = tuple(range(1, stored.rank - 1)), numbers_shape(gradient)
+        for axis, (given, size) in enumerate(zip(shape, stored.shape, strict=True)):
+            repeats = axis in inner and all(shape[each] == 1 for each in inner)
             if given != size and not repeats:
                 raise OperationError(f"expected a gradient of {stored}, got {gradient}")
         if shares.shape not in ((1,), stored.shape[-1:]):
             raise OperationError(f"expected a share a channel of {stored}, got {shares}")
-        return (stored.shape, SHARED.shape)
+        found = packed_shape(stored.shape) if self.is_packed else stored.shape
+        return (found, SHARED.shape)
 
     def verify(self, signature: Signature) -> None:
         gradient, common, stored, shares = signature.inputs
         expect_gradient(gradient, common)
         expect_gradient(*signature.outputs)
         expect_stored(stored)
+        _expect_packed(self.is_packed, signature)
+        if has_packed(gradient) and numbers_shape(gradient) != stored.shape:
+            raise OperationError(f"expected packed numbers of {stored}, got {gradient}")
         if shares.element is not ElementType.I16 or not 1 <= self.bits <= BITS:
             raise OperationError(f"expected shares of i16 and 1 to {BITS} bits, got {shares}")
 
@@ -76,7 +87,7 @@ class RequantizationGradient(Operation):
         gradient, common, stored, shares = inputs
         exponent, peak = (int(number) for number in common)
         shift = excess(peak, self.bits)
-        scaled = rounded_shift(gradient.astype(np.int64) * shares.astype(np.int64), 15 + shift)
+        scaled = rounded_shift(numbers_of(gradient) * shares.astype(np.int64), 15 + shift)
         is_open = np.ones(stored.shape, np.bool_)
         if self.low is not None:
             is_open &= stored > self.low
@@ -84,8 +95,13 @@ class RequantizationGradient(Operation):
             is_open &= stored < self.high
         least, most = signature.inputs[2].element.limits
         is_open &= ((stored < most) | (scaled > 0)) & ((stored > least) | (scaled < 0))
-        numbers = np.where(is_open, scaled, 0).astype(np.int16)
-        return numbers, shared(exponent + shift, numbers)
+        return made_gradient(exponent + shift, np.where(is_open, scaled, 0), self.is_packed)
+
+
+def _expect_packed(is_packed: bool, signature: Signature) -> None:
+    """Raise OperationError unless the result is as its operator says."""
+    if has_packed(signature.output) is not is_packed:
+        raise OperationError(f"expected numbers with is_packed={is_packed}: {signature.output}")
 
 
 @operation("gradient_sum")
@@ -108,6 +124,8 @@ class GradientSum(Operation):
         expect_gradient(*signature.inputs[:2])
         expect_gradient(*signature.inputs[2:])
         expect_gradient(*signature.outputs)
+        if any(map(has_packed, (*signature.inputs[::2], signature.output))):
+            raise OperationError("expected gradients of i16")
         if max(abs(self.share_a), abs(self.share_b)) >= 2**15:
             raise OperationError(f"no shares of 2^15: {self.share_a}, {self.share_b}")
 
@@ -157,15 +175,16 @@ class Windowed(Operation):
 
 @dataclass(frozen=True)
 class InputGradient(Windowed):
-    """Operands: the gradient by the sums, i16 (1, h, w, O), magnitudes up to 2^taken; exponent and
-    peak; weights i8. Results: the gradient by the image of `height` and `width`, i16, magnitudes up
-    to 2^bits; exponent and peak.
+    """Operands: the gradient by the sums, i16 (1, h, w, O) or packed, magnitudes up to 2^taken;
+    exponent and peak; weights i8. Results: the gradient by the image of `height` and `width`, i16
+    or packed, magnitudes up to 2^bits; exponent and peak.
     """
 
     height: int = 1
     width: int = 1
     taken: int = BITS
     bits: int = BITS
+    is_packed: bool = False
 
     def products(self, weights: TensorType) -> int:
         """In a sum."""
@@ -180,7 +199,12 @@ class InputGradient(Windowed):
         raise AssertionError(f"{type(self).__name__} has no sums")
 
     def inner_shapes(self, signature: Signature) -> tuple[Shape, ...]:
-        return (self._padded(signature.inputs[0].shape, signature.inputs[2].shape),)
+        return (self._padded(numbers_shape(signature.inputs[0]), signature.inputs[2].shape),)
+
+    def image_shape(self, channels: int) -> Shape:
+        """Of the result."""
+        shape = (1, self.height, self.width, channels)
+        return packed_shape(shape) if self.is_packed else shape
 
     def _padded(self, gradient: Shape, weights: Shape) -> Shape:
         kernel, out = (weights[1], weights[2]), (gradient[1], gradient[2])
@@ -190,6 +214,7 @@ class InputGradient(Windowed):
         gradient, common, weights = signature.inputs
         expect_gradient(gradient, common)
         expect_gradient(*signature.outputs)
+        _expect_packed(self.is_packed, signature)
         quantization = weights.quantization
         if weights.element is not ElementType.I8 or quantization is None:
             raise OperationError(f"expected weights of quantized i8, got {weights}")
@@ -206,10 +231,11 @@ class InputGradient(Windowed):
         exponent, peak = (int(number) for number in common)
         shift = excess(peak * int(self.magnitudes(weights).max(initial=0)), self.bits)
         top, left = self.padding[:2]
-        padded = self._sums(gradient[0].astype(np.float64), weights.astype(np.float64))
+        numbers = numbers_of(gradient[0]).astype(np.float64)
+        padded = self._sums(numbers, weights.astype(np.float64))
         sums = padded[top : top + self.height, left : left + self.width].astype(np.int64)
-        numbers = rounded_shift(sums, shift).astype(np.int16)[np.newaxis]
-        return numbers, shared(exponent + shift, numbers)
+        found = rounded_shift(sums, shift)[np.newaxis]
+        return made_gradient(exponent + shift, found, self.is_packed)
 
 
 @operation("conv_2d_input_gradient")
@@ -219,9 +245,10 @@ class Conv2DInputGradient(InputGradient):
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         gradient, _, weights = inputs
-        if gradient.rank != 4 or weights.rank != 4 or gradient.shape[3] != weights.shape[0]:
+        outputs = numbers_shape(gradient)[-1] if gradient.rank == 4 else 0
+        if weights.rank != 4 or outputs != weights.shape[0]:
             raise OperationError(f"{gradient} is no gradient of a layer with {weights}")
-        return ((1, self.height, self.width, weights.shape[3]), SHARED.shape)
+        return (self.image_shape(weights.shape[3]), SHARED.shape)
 
     def products(self, weights: TensorType) -> int:
         return weights.element_count // max(weights.shape[3], 1)
@@ -251,11 +278,12 @@ class DepthwiseInputGradient(InputGradient):
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         gradient, _, weights = inputs
-        if gradient.rank != 4 or weights.rank != 4 or gradient.shape[3] != weights.shape[3]:
+        outputs = numbers_shape(gradient)[-1] if gradient.rank == 4 else 0
+        if weights.rank != 4 or outputs != weights.shape[3]:
             raise OperationError(f"{gradient} is no gradient of a layer with {weights}")
         if self.channels < 1 or weights.shape[3] % self.channels:
             raise OperationError(f"{weights} is no multiple of {self.channels} channels")
-        return ((1, self.height, self.width, self.channels), SHARED.shape)
+        return (self.image_shape(self.channels), SHARED.shape)
 
     def products(self, weights: TensorType) -> int:
         return weights.element_count // self.channels
@@ -277,4 +305,4 @@ class DepthwiseInputGradient(InputGradient):
 
     def macs(self, signature: Signature) -> int:
         gradient, _, weights = signature.inputs
-        return gradient.element_count * weights.shape[1] * weights.shape[2]
+        return gradient.shape[1] * gradient.shape[2] * weights.element_count

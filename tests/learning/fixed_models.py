@@ -145,6 +145,16 @@ def dilated() -> bytes:
     return made.convolution(12, (1, 1), stride=2, activation="NONE").flat().classes(3)
 
 
+def separable() -> bytes:
+    """Layers whose gradients are packed, of odd numbers of channels and pixels, in front of such
+    whose are not, behind them, and behind each other.
+    """
+    made = Network((1, 9, 7, 3), seed=4)
+    made.convolution(9, (3, 3)).convolution(0, (3, 3), multiplier=1).convolution(13, (1, 1))
+    made.convolution(0, (3, 2), stride=2, multiplier=1).convolution(10, (1, 1))
+    return made.residual((1, 1)).mean().classes(5)
+
+
 def pooled() -> bytes:
     """Maxima of windows apart from each other, of such that overlap, and within an activation."""
     made = Network((1, 13, 11, 2), seed=3)

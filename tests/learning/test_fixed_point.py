@@ -20,7 +20,7 @@ from glowmcu.pipeline import application_graph
 from glowmcu.training import training_of
 from glowmcu.verify.executors import executor
 from glowmcu.verify.host import HostSession
-from tests.learning.fixed_models import dilated, pooled, regression, windows
+from tests.learning.fixed_models import dilated, pooled, regression, separable, windows
 from tests.learning.test_learning_bundles import DIGITS, GESTURES, learnt, samples
 from tests.support.forced_variant import SANITIZED
 
@@ -30,6 +30,7 @@ MODELS = {
     "digits": DIGITS.read_bytes,
     "regression": regression,
     "pooled": pooled,
+    "separable": separable,
 }
 
 
@@ -61,7 +62,7 @@ def label(number: int) -> Array:
 CASES = [
     ("windows", "last=1"), ("windows", "last=4"), ("windows", "bias"), ("windows", "last=2,bias"),
     ("dilated", "last=5"), ("dilated", "last=3"), ("digits", "last=3"), ("pooled", "last=4"),
-    ("pooled", "last=4,bias"),
+    ("pooled", "last=4,bias"), ("separable", "last=7"), ("separable", "last=6,bias"),
 ]  # fmt: skip
 
 
@@ -77,7 +78,8 @@ def test_c_learns_what_the_graph_learns_to_the_bit(name: str, what: str, tmp_pat
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0plus"])
 @pytest.mark.parametrize(
-    ("name", "what"), [("windows", "last=4"), ("dilated", "last=5"), ("pooled", "last=4")]
+    ("name", "what"),
+    [("windows", "last=4"), ("dilated", "last=5"), ("pooled", "last=4"), ("separable", "last=7")],
 )
 @pytest.mark.arm
 def test_cores_learn_the_same_bits(core: str, name: str, what: str, tmp_path: Path) -> None:

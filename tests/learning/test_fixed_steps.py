@@ -75,6 +75,7 @@ SHARES = [
     ("windows", "last=4,channels=30%", {}), ("dilated", "last=5,channels=50%", {}),
     ("dilated", "last=4,bias,channels=25%", {}), ("pooled", "last=4,channels=1%", {}),
     ("windows", "last=4,channels=60%", {"momentum": 0.7}),
+    ("separable", "last=6,channels=40%", {}),
 ]  # fmt: skip
 
 
@@ -134,7 +135,9 @@ def test_shares_that_cannot_be(options: dict[str, str], code: str, text: str) ->
 
 
 @pytest.mark.parametrize("momentum", [0.9, 0.3])
-@pytest.mark.parametrize(("name", "what"), [("windows", "last=4"), ("dilated", "last=5")])
+@pytest.mark.parametrize(
+    ("name", "what"), [("windows", "last=4"), ("dilated", "last=5"), ("separable", "last=7")]
+)
 def test_c_goes_on_with_momentum_to_the_bit(
     name: str, what: str, momentum: float, tmp_path: Path
 ) -> None:

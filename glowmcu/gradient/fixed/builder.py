@@ -12,7 +12,8 @@ from glowmcu.gradient.rules import NoGradient
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, Shape, TensorType
-from glowmcu.ops.block_gradient import BITS, SHARED, gradient_type
+from glowmcu.ops import block_gradient
+from glowmcu.ops.block_gradient import BITS, SHARED, gradient_type, numbers_shape
 from glowmcu.ops.stored_gradient import GradientSum, RequantizationGradient
 
 #: Fewer bits say too little of a gradient.
@@ -24,7 +25,8 @@ _WHOLE = 32767
 @dataclass(frozen=True)
 class FixedGradient:
     """Of a value by what is stored: numbers i16, of magnitudes up to 2^bits, of its shape or with 1
-    for height and width; exponent and peak; and `scale`, by which the numbers are multiplied.
+    for height and width, or packed; exponent and peak; and `scale`, by which the numbers are
+    multiplied.
     """
 
     numbers: Value
@@ -35,7 +37,12 @@ class FixedGradient:
     @property
     def shape(self) -> Shape:
         """Of the numbers."""
-        return self.numbers.type.shape
+        return numbers_shape(self.numbers.type)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the numbers are."""
+        return block_gradient.is_packed(self.numbers.type)
 
 
 class FixedBuilder(Builder):
@@ -51,15 +58,23 @@ class FixedBuilder(Builder):
         return results
 
     def gradient(
-        self, op: Operation, inputs: Sequence[Value], scale: float, bits: int
+        self,
+        op: Operation,
+        inputs: Sequence[Value],
+        scale: float,
+        bits: int,
+        is_packed: bool = False,
     ) -> FixedGradient:
-        """Of an operator that makes one."""
+        """Of an operator that makes one, packed if it says so."""
         shape = op.infer([value.type for value in inputs])[0]
-        numbers, common = self.add_all(op, inputs, (gradient_type(shape), SHARED))
+        type_ = gradient_type(shape, is_packed)
+        numbers, common = self.add_all(op, inputs, (type_, SHARED))
         return FixedGradient(numbers, common, scale, bits)
 
     def reshaped(self, given: FixedGradient, shape: Shape) -> FixedGradient:
-        """The same numbers as another shape."""
+        """The same numbers as another shape, of i16 where that is another one."""
+        if given.is_packed and given.shape == shape:
+            return given
         return replace(given, numbers=self.typed_reshape(given.numbers, shape))
 
     def requantized(
@@ -69,6 +84,7 @@ class FixedBuilder(Builder):
         scales: Sequence[float],
         bounds: tuple[int | None, int | None],
         bits: int,
+        is_packed: bool = False,
     ) -> FixedGradient:
         """Through the end of a layer: y = scale * sum of a channel (or of all), within bounds.
 
@@ -79,9 +95,10 @@ class FixedBuilder(Builder):
         most = max(scales)
         is_same = min(scales) == most
         shares = np.array([_WHOLE] if is_same else _shares(scales), np.int16)
-        op = RequantizationGradient(*bounds, bits)
+        op = RequantizationGradient(*bounds, bits, is_packed)
         inputs = (given.numbers, given.common, stored, self.constant(shares))
-        return self.gradient(op, inputs, given.scale * most * 2**15 / _WHOLE, bits)
+        scale = given.scale * most * 2**15 / _WHOLE
+        return self.gradient(op, inputs, scale, bits, is_packed)
 
     def whole(self, given: FixedGradient, stored: Value) -> FixedGradient:
         """With a number for each element of what is stored."""

@@ -28,6 +28,9 @@ from glowmcu.ops.parameter_step import (
 )
 from glowmcu.ops.stored_gradient import Conv2DInputGradient, DepthwiseInputGradient, InputGradient
 
+#: Channels of a gradient that is packed, at least.
+_LEAST_PACKED = 8
+
 LAYERS = (FullyConnected, Conv2D, DepthwiseConv2D)
 
 
@@ -83,6 +86,18 @@ def _scales(node: Node) -> tuple[float, ...]:
     return quantization.scales
 
 
+def is_packed(node: Node) -> bool:
+    """Whether gradients of a layer's sums and of what it reads are packed: images of layers that
+    see each pixel, or each channel, alone; few channels would not pay for the shifts.
+    """
+    shape, op = layer_shape(node), node.op
+    is_image = shape.pixels > 1 and min(shape.image[3], shape.out[3]) >= _LEAST_PACKED
+    if isinstance(op, DepthwiseConv2D):
+        return is_image and shape.image[3] == shape.out[3]
+    is_plain = isinstance(op, Conv2D) and op.strides == (1, 1) and not any(op.padding)
+    return is_image and is_plain and shape.weights[1:3] == (1, 1)
+
+
 def _products(node: Node, shape: LayerShape) -> int:
     """That meet in the gradient of an element that the layer reads."""
     per_channel = shape.image[3] if isinstance(node.op, DepthwiseConv2D) else shape.weights[3]
@@ -99,7 +114,7 @@ def by_sums(build: FixedBuilder, node: Node, given: FixedGradient) -> FixedGradi
     x, out = node.inputs[0].type, node.output
     scales = [x.scale * scale / out.type.scale for scale in _scales(node)]
     bounds = open_bounds(op.clamp_range(node.signature), out.type)
-    found = build.requantized(given, out, scales, bounds, bits)
+    found = build.requantized(given, out, scales, bounds, bits, is_packed(node))
     return build.reshaped(found, shape.out)
 
 
@@ -112,9 +127,11 @@ def by_input(build: FixedBuilder, node: Node, sums: FixedGradient, weights: Valu
         made = DepthwiseInputGradient(
             height=height, width=width, taken=sums.bits, channels=channels
         )
+    made = replace(made, is_packed=sums.is_packed)
     if isinstance(op, Conv2D | DepthwiseConv2D):
         made = replace(made, strides=op.strides, dilations=op.dilations, padding=op.padding)
-    found = build.gradient(made, (sums.numbers, sums.common, weights), sums.scale, made.bits)
+    inputs = (sums.numbers, sums.common, weights)
+    found = build.gradient(made, inputs, sums.scale, made.bits, sums.is_packed)
     return build.reshaped(found, node.inputs[0].type.shape)
 
 

@@ -4,15 +4,7 @@
 #ifndef GLOWMCU_BIAS_STEP_H
 #define GLOWMCU_BIAS_STEP_H
 
-#include "glowmcu_parameter_step.h"
-
-typedef struct {
-    int32_t pixels;
-    int32_t channels;
-    int32_t learning;       /* channels, the first ones */
-    int32_t factor_step;    /* 2 for a factor a channel, 0 for one */
-    const int32_t *factors; /* number and exponent */
-} glowmcu_bias_step_layer;
+#include "glowmcu_moving_bias.h"
 
 /* Of one channel, whose numbers begin at `gradient`. */
 GLOWMCU_CODE
@@ -38,8 +30,7 @@ static inline void glowmcu_bias_step(const glowmcu_bias_step_layer *p, const int
     for (int32_t oc = 0; oc < p->learning; ++oc) {
         const glowmcu_speed scale = glowmcu_step_factor(speed, factor, common[0]);
         const int32_t sum = glowmcu_bias_sum(p, gradient + oc);
-        moved[oc] = glowmcu_moved(kept[oc], glowmcu_scaled_step(sum, scale, GLOWMCU_BIAS_LIMIT),
-            GLOWMCU_BIAS_LIMIT);
+        glowmcu_move_bias(kept + oc, sum, &scale, moved + oc);
         factor += p->factor_step;
     }
 }
@@ -58,8 +49,7 @@ static inline void glowmcu_bias_step_with_momentum(const glowmcu_bias_step_layer
         const glowmcu_speed scale = glowmcu_step_factor(speed, factor, common[0]);
         const int32_t sum = glowmcu_bias_sum(p, gradient + oc);
         new_velocity[oc] = glowmcu_velocity(velocity[oc], part, sum, &scale);
-        moved[oc] = glowmcu_moved(kept[oc], glowmcu_rounded_shift(new_velocity[oc], 8),
-            GLOWMCU_BIAS_LIMIT);
+        glowmcu_move_bias_on(kept + oc, new_velocity[oc], moved + oc);
         factor += p->factor_step;
     }
 }

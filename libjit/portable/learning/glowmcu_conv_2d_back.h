@@ -4,43 +4,23 @@
 #ifndef GLOWMCU_CONV_2D_BACK_H
 #define GLOWMCU_CONV_2D_BACK_H
 
-#include "glowmcu_gradient_along.h"
-#include "glowmcu_input_gradient.h"
-
-/* Largest sum of the magnitudes of all weights that one input channel meets. */
-GLOWMCU_CODE
-static int32_t glowmcu_conv_2d_reach(const glowmcu_input_gradient *p, const int8_t *weights)
-{
-    const int32_t rows = p->out_channels * p->kernel_height * p->kernel_width;
-    int32_t most = 0;
-
-    for (int32_t ic = 0; ic < p->in_channels; ++ic) {
-        const int8_t *w = weights + ic;
-        int32_t sum = 0;
-        for (int32_t i = 0; i < rows; ++i) {
-            sum += (*w < 0) ? -*w : *w;
-            w += p->in_channels;
-        }
-        most = (sum > most) ? sum : most;
-    }
-    return most;
-}
+#include "glowmcu_back_window.h"
 
 /*
- * Sums at one pixel of the image, of `count` (1 or 2) input channels from `weights` on; acc[2..3]
- * are of the pixel behind it in its row, where `next` is not 0: each sees one window, `next`
- * elements behind the other's.
+ * Sums at one pixel of the image, of `count` (1 or 2, with DSP instructions 4) input channels from
+ * `weights` on; acc[4..7] are of the pixel behind it in its row, where `next` is not 0: each sees
+ * one window, `next` elements behind the other's.
  */
 GLOWMCU_CODE
 static void glowmcu_conv_2d_back_sums(const glowmcu_input_gradient *p, const int16_t *gradient,
-    const int8_t *weights, int32_t y, int32_t x, int32_t count, int32_t next, int32_t acc[4])
+    const int8_t *weights, int32_t y, int32_t x, int32_t count, int32_t next, int32_t acc[8])
 {
     glowmcu_gradient_run run;
 
     run.step = 1;
     run.x_step = p->kernel_height * p->kernel_width * p->in_channels;
     run.count = p->out_channels;
-    for (int32_t i = 0; i < 4; ++i) {
+    for (int32_t i = 0; i < 8; ++i) {
         acc[i] = 0;
     }
     for (int32_t ky = 0; ky < p->kernel_height; ++ky) {
@@ -52,13 +32,7 @@ static void glowmcu_conv_2d_back_sums(const glowmcu_input_gradient *p, const int
             if (ox >= 0) {
                 run.gradient = gradient + (oy * p->out_width + ox) * p->out_channels;
                 run.x = weights + (ky * p->kernel_width + kx) * p->in_channels;
-                if (count == 2) {
-                    glowmcu_gradient_along(&run, next, acc);
-                } else {
-                    acc[0] = glowmcu_gradient_run1(&run, acc[0]);
-                    run.gradient += next;
-                    acc[2] = glowmcu_gradient_run1(&run, acc[2]);
-                }
+                glowmcu_conv_2d_back_window(&run, count, next, acc);
             }
         }
     }
@@ -85,14 +59,14 @@ static void glowmcu_conv_2d_back(const glowmcu_input_gradient *p, const int16_t 
             const int32_t pixels = (in_pairs && p->in_width - x >= 2) ? 2 : 1;
             int32_t ic = 0;
             while (ic < p->in_channels) {
-                const int32_t count = (p->in_channels - ic >= 2) ? 2 : 1;
-                int32_t acc[4];
+                const int32_t count = glowmcu_conv_2d_back_count(p->in_channels - ic);
+                int32_t acc[8];
                 glowmcu_conv_2d_back_sums(p, gradient, weights + ic, y, x, count,
                     (pixels - 1) * p->out_channels, acc);
                 for (int32_t i = 0; i < count; ++i, ++ic) {
                     peak = glowmcu_store_gradient(out + ic, acc[i], shift, peak);
                     if (pixels == 2) {
-                        peak = glowmcu_store_gradient(out + p->in_channels + ic, acc[2 + i],
+                        peak = glowmcu_store_gradient(out + p->in_channels + ic, acc[4 + i],
                             shift, peak);
                     }
                 }

@@ -4,74 +4,7 @@
 #ifndef GLOWMCU_CONV_2D_STEP_H
 #define GLOWMCU_CONV_2D_STEP_H
 
-#include "glowmcu_gradient_down.h"
-#include "glowmcu_window_step.h"
-
-/* Sums over the windows that a tap is inside of, of one output channel's numbers. */
-GLOWMCU_CODE
-static int32_t glowmcu_seen_sum(const glowmcu_window_step *p, const int16_t *gradient,
-    const glowmcu_seen *seen)
-{
-    int32_t sum = 0;
-
-    for (int32_t oy = seen->ys.first; oy < seen->ys.end; ++oy) {
-        const int16_t *g = gradient + (oy * p->out_width + seen->xs.first) * p->out_channels;
-        for (int32_t ox = seen->xs.first; ox < seen->xs.end; ++ox) {
-            sum += *g;
-            g += p->out_channels;
-        }
-    }
-    return sum;
-}
-
-/* Products of `outputs` (1 or 2) with `inputs` (1 or 2) channels at a tap, in acc[2 * output]. */
-GLOWMCU_CODE
-static void glowmcu_conv_2d_step_sums(const glowmcu_window_step *p, const int16_t *gradient,
-    const int8_t *in, const glowmcu_seen *seen, int32_t outputs, int32_t inputs, int32_t acc[4])
-{
-    for (int32_t i = 0; i < 4; ++i) {
-        acc[i] = 0;
-    }
-    for (int32_t oy = seen->ys.first; oy < seen->ys.end; ++oy) {
-        glowmcu_gradient_run run = glowmcu_row_run(p, gradient, in, seen, oy);
-        if (inputs == 2 && outputs == 2) {
-            glowmcu_gradient_down(&run, acc);
-        } else {
-            /* An input or an output alone: of the other there are two, or one. */
-            acc[0] = glowmcu_gradient_run1(&run, acc[0]);
-            run.gradient += outputs - 1;
-            acc[2] = glowmcu_gradient_run1(&run, acc[2]);
-            run.x += inputs - 1;
-            acc[1] = glowmcu_gradient_run1(&run, acc[1]);
-        }
-    }
-}
-
-/* The weights of `outputs` channels from `oc` on at one tap, which begin at `first`. */
-GLOWMCU_CODE
-static void glowmcu_conv_2d_step_tap(const glowmcu_window_step *p,
-    const glowmcu_moving_weights *w, const int16_t *gradient, const int8_t *in,
-    const glowmcu_seen *seen, int32_t outputs, const glowmcu_speed scales[2], int32_t first)
-{
-    const int32_t filter = p->kernel_height * p->kernel_width * p->in_channels;
-    int32_t points[2];
-    int32_t ic = 0;
-
-    points[0] = p->in_zero_point * glowmcu_seen_sum(p, gradient, seen);
-    points[1] = p->in_zero_point * glowmcu_seen_sum(p, gradient + outputs - 1, seen);
-    while (ic < p->in_channels) {
-        const int32_t inputs = (p->in_channels - ic >= 2) ? 2 : 1;
-        int32_t acc[4];
-        glowmcu_conv_2d_step_sums(p, gradient, in + ic, seen, outputs, inputs, acc);
-        for (int32_t o = 0; o < outputs; ++o) {
-            for (int32_t i = 0; i < inputs; ++i) {
-                glowmcu_move_weight(w, first + o * filter + ic + i, acc[2 * o + i] - points[o],
-                    &scales[o]);
-            }
-        }
-        ic += inputs;
-    }
-}
+#include "glowmcu_conv_2d_step_tap.h"
 
 /* The weights of one output channel where a layer sees one pixel: a product each. */
 GLOWMCU_CODE

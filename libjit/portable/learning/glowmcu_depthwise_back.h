@@ -4,30 +4,9 @@
 #ifndef GLOWMCU_DEPTHWISE_BACK_H
 #define GLOWMCU_DEPTHWISE_BACK_H
 
+#include "glowmcu_depthwise_reach.h"
 #include "glowmcu_gradient_runs.h"
-#include "glowmcu_input_gradient.h"
 #include "glowmcu_window.h"
-
-/* Largest sum of the magnitudes of all weights that one input channel meets. */
-GLOWMCU_CODE
-static int32_t glowmcu_depthwise_reach(const glowmcu_input_gradient *p, const int8_t *weights)
-{
-    const int32_t each = p->out_channels / p->in_channels;
-    const int32_t taps = p->kernel_height * p->kernel_width;
-    int32_t most = 0;
-
-    for (int32_t ic = 0; ic < p->in_channels; ++ic) {
-        int32_t sum = 0;
-        for (int32_t tap = 0; tap < taps; ++tap) {
-            const int8_t *w = weights + tap * p->out_channels + ic * each;
-            for (int32_t m = 0; m < each; ++m) {
-                sum += (w[m] < 0) ? -w[m] : w[m];
-            }
-        }
-        most = (sum > most) ? sum : most;
-    }
-    return most;
-}
 
 /*
  * Adds to acc[0..3] the products of all windows that see a pixel, for four channels that have an

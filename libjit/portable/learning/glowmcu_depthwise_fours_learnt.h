@@ -41,7 +41,7 @@ typedef struct {
 } glowmcu_seen_taps;
 
 /*
- * Adds to acc[0..3] the products of all taps for four neighbouring channels. A function of its own:
+ * In acc[0..3] the sums of all taps for four neighbouring channels. A function of its own:
  * beside others, compilers would keep sums on the stack.
  */
 GLOWMCU_CODE GLOWMCU_NEVER_INLINE
@@ -51,10 +51,10 @@ static void glowmcu_taps_of_four(const glowmcu_seen_taps *t, const int8_t *in,
 #if GLOWMCU_HAS_DSP
     const uint32_t points = glowmcu_pack_low((uint32_t)t->offset, (uint32_t)t->offset);
 #endif
-    int32_t acc0 = acc[0];
-    int32_t acc1 = acc[1];
-    int32_t acc2 = acc[2];
-    int32_t acc3 = acc[3];
+    int32_t acc0 = 0;
+    int32_t acc1 = 0;
+    int32_t acc2 = 0;
+    int32_t acc3 = 0;
 
     for (int32_t y = 0; y < t->rows; ++y) {
         const int8_t *x = in;
@@ -98,9 +98,12 @@ GLOWMCU_CODE
 static void glowmcu_depthwise_fours_learnt(const glowmcu_learnt_depthwise *p, const int8_t *in,
     const int8_t *weights, const int32_t *bias, int8_t *out)
 {
+    glowmcu_learnt_end end = {p->out_zero_point, p->clamp_min, p->clamp_max, 1, p->multipliers,
+        p->shifts, 0};
     const int32_t channels = p->channels;
     glowmcu_seen_taps seen;
 
+    glowmcu_find_short(&end, channels);
     seen.row = p->dilation_y * p->in_width * channels;
     seen.column = p->dilation_x * channels;
     seen.weights_row = p->kernel_width * channels;
@@ -119,13 +122,9 @@ static void glowmcu_depthwise_fours_learnt(const glowmcu_learnt_depthwise *p, co
             seen.rows = ys.end - ys.first;
             seen.columns = xs.end - xs.first;
             for (int32_t c = 0; c < channels; c += 4) {
-                int32_t acc[4] = {bias[c], bias[c + 1], bias[c + 2], bias[c + 3]};
+                int32_t acc[4];
                 glowmcu_taps_of_four(&seen, x + c, w + c, acc);
-                for (int32_t i = 0; i < 4; ++i) {
-                    const int32_t value = glowmcu_learnt_scale(acc[i], p->multipliers[c + i],
-                        p->shifts[c + i]) + p->out_zero_point;
-                    out[c + i] = (int8_t)glowmcu_clamp(value, p->clamp_min, p->clamp_max);
-                }
+                glowmcu_learnt_results(&end, c, acc, bias + c, 4, out + c);
             }
             out += channels;
         }

@@ -21,12 +21,12 @@ typedef struct {
 } glowmcu_learnt_matrix;
 
 /*
- * What two rows give with two of weights, in acc[2 * row + output]. A function of its own: beside
+ * What two rows give with two of weights, in acc[4 * row + output]. A function of its own: beside
  * others, compilers would keep sums on the stack.
  */
 GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_dot2_twice(const int8_t *x, const int8_t *w, int32_t depth, int32_t offset,
-    int32_t acc[4])
+    int32_t acc[6])
 {
     int32_t left = depth;
     int32_t acc0 = 0;
@@ -73,42 +73,44 @@ static void glowmcu_dot2_twice(const int8_t *x, const int8_t *w, int32_t depth, 
     }
     acc[0] = acc0;
     acc[1] = acc1;
-    acc[2] = acc2;
-    acc[3] = acc3;
+    acc[4] = acc2;
+    acc[5] = acc3;
+}
+
+/* Sums of `rows` (1 or 2) of `in` with `count` (1 to 4) rows of weights, in acc[4 * row + output]. */
+GLOWMCU_CODE
+static inline void glowmcu_learnt_sums(const glowmcu_learnt_matrix *p, const int8_t *in,
+    const int8_t *weights, int32_t rows, int32_t count, int32_t acc[8])
+{
+    const int32_t depth = p->depth_in;
+    int32_t o = 0;
+
+    for (; rows == 2 && o + 2 <= count; o += 2) {
+        glowmcu_dot2_twice(in, weights + o * depth, depth, -p->in_zero_point, acc + o);
+    }
+    for (; o < count; ++o) {
+        for (int32_t r = 0; r < rows; ++r) {
+            acc[4 * r + o] = glowmcu_dot(in + r * depth, weights + o * depth, depth,
+                -p->in_zero_point, 0);
+        }
+    }
 }
 
 /* What `rows` (1 or 2) of `in` give with the matrix; results may begin where the rows do not. */
 GLOWMCU_CODE
-static void glowmcu_learnt_pair(const glowmcu_learnt_matrix *p, const int8_t *in,
-    const int8_t *weights, const int32_t *bias, int32_t rows, int8_t *out)
+static void glowmcu_learnt_pair(const glowmcu_learnt_matrix *p, const glowmcu_learnt_end *end,
+    const int8_t *in, const int8_t *weights, const int32_t *bias, int32_t rows, int8_t *out)
 {
-    const int32_t depth = p->depth_in;
-    int32_t oc = 0;
-
-    while (oc < p->depth_out) {
-        const int32_t count = (p->depth_out - oc >= 2) ? 2 : 1;
-        int32_t acc[4];
-        if (rows == 2 && count == 2) {
-            glowmcu_dot2_twice(in, weights, depth, -p->in_zero_point, acc);
-        } else {
-            for (int32_t r = 0; r < rows; ++r) {
-                const int8_t *x = in + r * depth;
-                acc[2 * r] = glowmcu_dot(x, weights, depth, -p->in_zero_point, 0);
-                acc[2 * r + 1] = glowmcu_dot(x, weights + (count - 1) * depth, depth,
-                    -p->in_zero_point, 0);
-            }
-        }
+    for (int32_t oc = 0; oc < p->depth_out; oc += 4) {
+        const int32_t left = p->depth_out - oc;
+        const int32_t count = (left < 4) ? left : 4;
+        int32_t acc[8];
+        glowmcu_learnt_sums(p, in, weights, rows, count, acc);
         for (int32_t r = 0; r < rows; ++r) {
-            int8_t *result = out + r * p->depth_out + oc;
-            for (int32_t i = 0; i < count; ++i) {
-                const int32_t channel = (oc + i) * p->channel_step;
-                const int32_t value = glowmcu_learnt_scale(acc[2 * r + i] + bias[oc + i],
-                    p->multipliers[channel], p->shifts[channel]) + p->out_zero_point;
-                result[i] = (int8_t)glowmcu_clamp(value, p->clamp_min, p->clamp_max);
-            }
+            glowmcu_learnt_results(end, oc, acc + 4 * r, bias + oc, count,
+                out + r * p->depth_out + oc);
         }
-        weights += count * depth;
-        oc += count;
+        weights += count * p->depth_in;
     }
 }
 
@@ -120,11 +122,14 @@ GLOWMCU_CODE
 static void glowmcu_fully_connected_learnt(const glowmcu_learnt_matrix *p, const int8_t *in,
     const int8_t *weights, const int32_t *bias, int8_t *out)
 {
+    glowmcu_learnt_end end = {p->out_zero_point, p->clamp_min, p->clamp_max, p->channel_step,
+        p->multipliers, p->shifts, 0};
     int32_t left = p->rows;
 
+    glowmcu_find_short(&end, p->depth_out);
     while (left > 0) {
         const int32_t rows = (left >= 2) ? 2 : 1;
-        glowmcu_learnt_pair(p, in, weights, bias, rows, out);
+        glowmcu_learnt_pair(p, &end, in, weights, bias, rows, out);
         in += rows * p->depth_in;
         out += rows * p->depth_out;
         left -= rows;

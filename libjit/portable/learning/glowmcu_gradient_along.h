@@ -59,4 +59,35 @@ static void glowmcu_gradient_along(const glowmcu_gradient_run *run, int32_t next
     acc[3] = acc3;
 }
 
+#if GLOWMCU_HAS_DSP
+/* The same with four columns of weights: sums of one pixel in acc[0..3], of the other in acc[4..7]. */
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
+static void glowmcu_gradient_along_fours(const glowmcu_gradient_run *run, int32_t next,
+    int32_t acc[8])
+{
+    const int32_t x_step = run->x_step;
+    const int16_t *gradient = run->gradient;
+    const int8_t *x = run->x;
+    int32_t left = run->count;
+    int32_t sums[8];
+
+    for (int32_t i = 0; i < 8; ++i) {
+        sums[i] = acc[i];
+    }
+    for (; left >= 2; left -= 2) {
+        glowmcu_add_fours(glowmcu_load_word(gradient), glowmcu_load_word(gradient + next),
+            glowmcu_load_word(x), glowmcu_load_word(x + x_step), sums);
+        gradient += 2;
+        x += 2 * x_step;
+    }
+    if (left > 0) {
+        const uint32_t word = glowmcu_load_word(x);
+        glowmcu_add_fours((uint16_t)gradient[0], (uint16_t)gradient[next], word, word, sums);
+    }
+    for (int32_t i = 0; i < 8; ++i) {
+        acc[i] = sums[i];
+    }
+}
+#endif
+
 #endif /* GLOWMCU_GRADIENT_ALONG_H */

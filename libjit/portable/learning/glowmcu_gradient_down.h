@@ -63,4 +63,37 @@ static void glowmcu_gradient_down(const glowmcu_gradient_run *run, int32_t acc[4
     acc[3] = acc3;
 }
 
+#if GLOWMCU_HAS_DSP
+/* The same with four of int8: sums of one channel in acc[0..3], of the other in acc[4..7]. */
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
+static void glowmcu_gradient_down_fours(const glowmcu_gradient_run *run, int32_t acc[8])
+{
+    const int32_t step = run->step;
+    const int32_t x_step = run->x_step;
+    const int16_t *gradient = run->gradient;
+    const int8_t *x = run->x;
+    int32_t left = run->count;
+    int32_t sums[8];
+
+    for (int32_t i = 0; i < 8; ++i) {
+        sums[i] = acc[i];
+    }
+    for (; left >= 2; left -= 2) {
+        const uint32_t first = glowmcu_load_word(gradient);
+        const uint32_t second = glowmcu_load_word(gradient + step);
+        glowmcu_add_fours(glowmcu_pack_low(first, second), glowmcu_pack_high(first, second),
+            glowmcu_load_word(x), glowmcu_load_word(x + x_step), sums);
+        gradient += 2 * step;
+        x += 2 * x_step;
+    }
+    if (left > 0) {
+        const uint32_t word = glowmcu_load_word(x);
+        glowmcu_add_fours((uint16_t)gradient[0], (uint16_t)gradient[1], word, word, sums);
+    }
+    for (int32_t i = 0; i < 8; ++i) {
+        acc[i] = sums[i];
+    }
+}
+#endif
+
 #endif /* GLOWMCU_GRADIENT_DOWN_H */

@@ -27,6 +27,30 @@ static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_load_half(const int8_t *from)
     (void)memcpy(&half, from, sizeof half);
     return half;
 }
+
+/*
+ * Adds to acc[0..3] the products of both halves of `g` with a byte each of `first` and `second`, to
+ * acc[4..7] those of `h` with the same bytes.
+ */
+static GLOWMCU_ALWAYS_INLINE void glowmcu_add_fours(uint32_t g, uint32_t h, uint32_t first,
+    uint32_t second, int32_t acc[8])
+{
+    const uint32_t low = glowmcu_pack_low(first, second);
+    const uint32_t high = glowmcu_pack_high(first, second);
+    uint32_t pair = glowmcu_sxtb16(low);
+
+    acc[0] = glowmcu_smlad(g, pair, acc[0]);
+    acc[4] = glowmcu_smlad(h, pair, acc[4]);
+    pair = glowmcu_sxtb16_ror8(low);
+    acc[1] = glowmcu_smlad(g, pair, acc[1]);
+    acc[5] = glowmcu_smlad(h, pair, acc[5]);
+    pair = glowmcu_sxtb16(high);
+    acc[2] = glowmcu_smlad(g, pair, acc[2]);
+    acc[6] = glowmcu_smlad(h, pair, acc[6]);
+    pair = glowmcu_sxtb16_ror8(high);
+    acc[3] = glowmcu_smlad(g, pair, acc[3]);
+    acc[7] = glowmcu_smlad(h, pair, acc[7]);
+}
 #endif
 
 /* acc + the products of numbers with one of `x` each. */

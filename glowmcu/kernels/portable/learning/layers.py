@@ -63,7 +63,7 @@ class _Learnt(Kernel):
     def _code(
         self,
         site: Site,
-        function: str,
+        header: str,
         struct: str,
         fields: tuple[Field, ...],
         overlaps: Overlaps,
@@ -71,9 +71,9 @@ class _Learnt(Kernel):
         bound = any_weights_bound(site)
         assert bound is not None
         return KernelCode(
-            function=function,
+            function=header.removesuffix(".h"),
             operands=(0, 1, 2),
-            header=f"{function}.h",
+            header=header,
             parameters=Parameters(struct, fields),
             overlaps=overlaps,
             notes=(bound_note(site.node.macs, bound),),
@@ -101,7 +101,7 @@ def _end_fields(site: Site, *between: Field) -> tuple[Field, ...]:
 _POINTERS = Field("weights", None), Field("bias", None)
 
 
-_MATRIX, _STRUCT = "glowmcu_fully_connected_learnt", "glowmcu_learnt_matrix"
+_MATRIX, _STRUCT = "glowmcu_fully_connected_learnt.h", "glowmcu_learnt_matrix"
 
 
 def _matrix(site: Site) -> tuple[Field, ...]:
@@ -131,7 +131,7 @@ def _pairs_of_rows(site: Site) -> Overlaps:
 class LearntFullyConnected(_Learnt):
     """Four outputs of two rows at a time."""
 
-    each_product = 3.3
+    each_product = 2.4
 
     def accepts(self, site: Site, target: Target) -> bool:
         quantization = site.signature.inputs[1].quantization
@@ -146,7 +146,7 @@ class LearntFullyConnected(_Learnt):
 class LearntPointwise(_Learnt):
     """1x1: pixels are rows."""
 
-    each_product = 3.3
+    each_product = 2.4
 
     def accepts(self, site: Site, target: Target) -> bool:
         op, (x, weights, _) = site.node.op, site.signature.inputs
@@ -178,7 +178,7 @@ class LearntConv2D(_Learnt):
         op, weights = site.node.op, site.signature.inputs[1]
         assert isinstance(op, Conv2D)
         overlaps = window_overlaps(op, site.signature, weights.shape[1:3])
-        return self._code(site, "glowmcu_conv_2d_learnt", struct, nested, overlaps)
+        return self._code(site, "glowmcu_conv_2d_learnt.h", struct, nested, overlaps)
 
 
 @kernel("depthwise_conv_2d.learnt", DepthwiseConv2D)
@@ -194,7 +194,7 @@ class LearntDepthwiseConv2D(_Learnt):
         fields = (*depthwise_geometry(site), *_end_fields(site, *_POINTERS))
         struct = "glowmcu_learnt_depthwise_conv_2d"
         nested = _nested(site, "glowmcu_depthwise_conv_2d", fields)
-        name = "glowmcu_depthwise_conv_2d_learnt"
+        name = "glowmcu_depthwise_conv_2d_learnt.h"
         return self._code(site, name, struct, nested, depthwise_overlaps(site))
 
 
@@ -219,9 +219,9 @@ class LearntDepthwiseFours(_Learnt):
             if each.name != "depth_multiplier":
                 name = "channels" if each.name == "in_channels" else each.name
                 sizes.append(Field(name, each.value))
-        function = "glowmcu_depthwise_fours_learnt"
+        header = "glowmcu_depthwise_fours_learnt.h"
         fields = (*sizes, *_end_fields(site))
         op, weights = site.node.op, site.signature.inputs[1]
         assert isinstance(op, DepthwiseConv2D)
         overlaps = channel_overlaps(op, site.signature, weights.shape[1:3], at_once=4)
-        return self._code(site, function, "glowmcu_learnt_depthwise", fields, overlaps)
+        return self._code(site, header, "glowmcu_learnt_depthwise", fields, overlaps)

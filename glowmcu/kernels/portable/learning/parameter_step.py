@@ -17,7 +17,8 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
-from glowmcu.kernels.portable.learning.stored_gradient import windowed_fields
+from glowmcu.kernels.portable.learning.stored_gradient import is_rows, windowed_fields
+from glowmcu.ops.block_gradient import is_packed, numbers_shape
 from glowmcu.ops.parameter_step import (
     BiasStep,
     Conv2DStep,
@@ -36,7 +37,7 @@ class PortableStoredParameter(Kernel):
         return len(site.signature.inputs) == 1 or is_constant(site, 1)
 
     def cost(self, site: Site, target: Target) -> Cost:
-        return Cost(20.0 + 8.0 * site.signature.output.element_count, 50, 8)
+        return Cost(20.0 + 19.0 * site.signature.output.element_count, 50, 8)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, (kept, *others) = site.node.op, site.signature.inputs
@@ -84,44 +85,67 @@ class PortableBiasStep(Kernel):
 
     def cost(self, site: Site, target: Target) -> Cost:
         gradient, factors = site.signature.inputs[1], site.signature.inputs[3]
-        cycles = 60.0 + 6.0 * gradient.element_count + 40.0 * gradient.shape[3]
+        each = 12.0 if is_packed(gradient) else 8.0
+        cycles = 60.0 + each * gradient.element_count + 40.0 * gradient.shape[3]
         return Cost(cycles, 200, 16 + factors.size_bytes)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        _, height, width, channels = site.signature.inputs[1].shape
+        _, height, width, channels = numbers_shape(site.signature.inputs[1])
         fields = (
             Field("pixels", height * width),
             Field("channels", channels),
             Field("learning", site.signature.inputs[0].shape[0]),
             *_factor_fields(site),
         )
-        op = site.node.op
+        op, has_packed = site.node.op, is_packed(site.signature.inputs[1])
         assert isinstance(op, BiasStep)
+        header = "glowmcu_bias_step_packed.h" if has_packed else "glowmcu_bias_step.h"
         return KernelCode(
-            function="glowmcu_bias_step" + _ending(op),
+            function=header.removesuffix(".h") + _ending(op),
             operands=(0, 1, 2, 4, 5, 6) if op.has_momentum else (0, 1, 2, 4),
-            header="glowmcu_bias_step.h",
+            header=header,
             parameters=Parameters("glowmcu_bias_step_layer", fields),
         )
 
 
 class _WeightsKernel(Kernel):
-    function = ""
-    each_product = 4.0
+    #: Of int16, and of packed numbers.
+    headers = "", ""
+    each_product = 3.4
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return is_constant(site, 3)
+        op, signature = site.node.op, site.signature
+        kept, gradient, image = signature.inputs[0], signature.inputs[1], signature.inputs[5]
+        assert isinstance(op, WindowStep)
+        sizes = image.shape[1:], numbers_shape(gradient)[1:]
+        packs = not is_packed(gradient) or self._packs(op, *sizes, kept.shape[1:3])
+        return packs and is_constant(site, 3)
+
+    def _packs(
+        self, op: WindowStep, image: tuple[int, ...], out: tuple[int, ...], window: tuple[int, ...]
+    ) -> bool:
+        """Whether there is a function for packed gradients of this shape."""
+        raise AssertionError(f"{type(self).__name__} says nothing of packed gradients")
+
+    def _packed_scratch(self, kept: tuple[int, ...], pixels: int) -> int:
+        raise AssertionError(f"{type(self).__name__} has no scratch")
+
+    def _scratch_bytes(self, site: Site) -> int:
+        kept, gradient = site.signature.inputs[:2]
+        if not is_packed(gradient):
+            return 0
+        return self._packed_scratch(kept.shape, gradient.shape[1] * gradient.shape[2])
 
     def cost(self, site: Site, target: Target) -> Cost:
         kept, factors = site.signature.inputs[0], site.signature.inputs[3]
         cycles = self.each_product * site.node.macs + 45.0 * kept.element_count + 100.0
-        return Cost(cycles, 560, 68 + factors.size_bytes)
+        return Cost(cycles, 560, 68 + factors.size_bytes, self._scratch_bytes(site))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, signature = site.node.op, site.signature
         assert isinstance(op, WindowStep)
         kept, gradient, image = signature.inputs[0], signature.inputs[1], signature.inputs[5]
-        seen, out = image.shape[1:], gradient.shape[1:]
+        seen, out = image.shape[1:], numbers_shape(gradient)[1:]
         sizes = (seen[0], seen[1], seen[2]), (out[0], out[1], out[2])
         fields = (
             *windowed_fields(op, *sizes, (kept.shape[1], kept.shape[2])),
@@ -129,24 +153,42 @@ class _WeightsKernel(Kernel):
             Field("learning", op.channels(kept)),
             *_factor_fields(site),
         )
+        header = self.headers[is_packed(gradient)]
         return KernelCode(
-            function=self.function + _ending(op),
+            function=header.removesuffix(".h") + _ending(op),
             operands=(0, 1, 2, 4, 5, 6, 7) if op.has_momentum else (0, 1, 2, 4, 5),
-            header=f"{self.function}.h",
+            header=header,
             parameters=Parameters("glowmcu_window_step", fields),
+            scratch_bytes=self._scratch_bytes(site),
         )
 
 
 @kernel("conv_2d_step.portable", Conv2DStep)
 class PortableConv2DStep(_WeightsKernel):
-    """Four input channels at a time, over all pixels that a tap sees; any core."""
+    """Two output channels and two inputs, with DSP instructions four, over all pixels of a tap."""
 
-    function = "glowmcu_conv_2d_step"
+    headers = "glowmcu_conv_2d_step.h", "glowmcu_conv_2d_step_packed.h"
+
+    def _packs(
+        self, op: WindowStep, image: tuple[int, ...], out: tuple[int, ...], window: tuple[int, ...]
+    ) -> bool:
+        return op.strides == (1, 1) and is_rows(op, image, out, window)
+
+    def _packed_scratch(self, kept: tuple[int, ...], pixels: int) -> int:
+        return 4 * pixels
 
 
 @kernel("depthwise_step.portable", DepthwiseStep)
 class PortableDepthwiseStep(_WeightsKernel):
-    """One channel at a time; any core."""
+    """Four channels at a time; of packed gradients all, pixel by pixel."""
 
-    function = "glowmcu_depthwise_step"
+    headers = "glowmcu_depthwise_step.h", "glowmcu_depthwise_step_packed.h"
     each_product = 8.0
+
+    def _packs(
+        self, op: WindowStep, image: tuple[int, ...], out: tuple[int, ...], window: tuple[int, ...]
+    ) -> bool:
+        return image[2] == out[2]
+
+    def _packed_scratch(self, kept: tuple[int, ...], pixels: int) -> int:
+        return 4 * kept[3]
