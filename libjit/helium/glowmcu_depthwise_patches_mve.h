@@ -305,7 +305,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_depthwise_patches_mve_find(
 }
 
 /* What bands of all rows and channels have in common. */
-static GLOWMCU_ALWAYS_INLINE void glowmcu_depthwise_patches_mve_begin(
+static GLOWMCU_ALWAYS_INLINE void glowmcu_depthwise_patches_mve_prepare(
     const glowmcu_depthwise_patches_mve *p, glowmcu_depthwise_patches_mve_rows *rows,
     glowmcu_depthwise_patches_mve_band *band)
 {
@@ -346,7 +346,7 @@ static void glowmcu_depthwise_patches_mve_s8(const glowmcu_depthwise_patches_mve
     glowmcu_depthwise_patches_mve_band band;
 
     glowmcu_mve_fill(scratch, p->in_zero_point, bands_bytes + GLOWMCU_DEPTHWISE_PATCHES_BYTES);
-    glowmcu_depthwise_patches_mve_begin(p, &rows, &band);
+    glowmcu_depthwise_patches_mve_prepare(p, &rows, &band);
     for (int32_t c = 0; c < p->channels; c += p->group) {
         const int32_t left = p->channels - c;
         const int32_t read = (left < p->group) ? p->channels - p->group : c;
