@@ -333,3 +333,29 @@ def random_undilated(count: int) -> Layers:
         )
         found[f"random {number}"] = conv(DEPTHWISE, wide)
     return found
+
+
+def random_patches(count: int) -> Layers:
+    """Depthwise ones three columns wide after a ReLU, up to 70 channels, at least three wide."""
+    generator = np.random.default_rng(7)
+    found = {}
+    for number in range(count):
+        case = random_conv(generator, DEPTHWISE)
+        depth, height = int(generator.integers(8, 71)), case.kernel[0]
+        narrow = replace(
+            case,
+            shape=(
+                1,
+                height + int(generator.integers(0, 7)),
+                int(generator.integers(5, 12)),
+                depth,
+            ),
+            depth_out=depth,
+            kernel=(height, 3),
+            dilations=(1, 1),
+            strides=(case.strides[0], 1),
+            out_zero_point=-128,
+            activation="NONE",
+        )
+        found[f"random {number}"] = conv(DEPTHWISE, narrow)
+    return found

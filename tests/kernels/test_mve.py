@@ -40,6 +40,7 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
 RANDOM: dict[str, tuple[str, Callable[[], Layers]]] = {
     "random windows": ("matrix.windows_mve", lambda: mve.random_layers(CONV, 60)),
     "random depthwise": ("depthwise_conv_2d.mve", lambda: mve.random_layers(DEPTHWISE, 60)),
+    "random patches": ("depthwise_conv_2d.patches_mve", lambda: mve.random_patches(60)),
     "random taps": ("depthwise_conv_2d.taps_mve", lambda: mve.random_undilated(60)),
 }
 _QEMU = Qemu(machine="mps3-an547")
