@@ -83,6 +83,7 @@ def samples() -> dict[str, bytes]:
         "five columns, stride 2": conv(depthwise, (1, 6, 9, 8), 8, (1, 5), (2, 1), padding="SAME"),
         "two outputs a channel": conv(depthwise, (1, 6, 5, 4), 8, (3, 3), padding="SAME"),
         "sixteen channels": conv(depthwise, (1, 6, 6, 16), 16, (3, 3), padding="SAME"),
+        "twenty-eight channels, narrow": conv(depthwise, (1, 8, 7, 28), 28, (3, 3), **_NARROW),
         "sixteen channels, no padding": conv(depthwise, (1, 6, 7, 16), 16, (3, 3)),
         "dense, many rows": dense_model(Dense(5, 16, 24, out_scale=4.0)),
         "dense, weights of four bits": dense_model(Dense(5, 16, 24, weights_type="int4")),
@@ -251,6 +252,7 @@ TIGHT = {
 ONE_DISTANCE = {
     "depthwise_conv_2d.lines_dsp": "3x3, eight channels",
     "depthwise_conv_2d.lines_step_dsp": "3x3, stride 2, wide",
+    "depthwise_conv_2d.patches_mve": "twenty-eight channels, narrow",
     "depthwise_conv_2d.planes_dsp": "3x3, eight channels",
     "depthwise_conv_2d.planes_nodsp": "3x3, narrow",
     "depthwise_conv_2d.planes_step_nodsp": "3x3, narrow, stride 2",

@@ -181,6 +181,35 @@ def depthwise_pairs_layers() -> Layers:
     return {**found, **forms(DEPTHWISE, base)}
 
 
+def depthwise_patches_layers() -> Layers:
+    """Heights around pairs of rows, widths around pairs, channels around groups of sixteen."""
+    base = Case((1, 5, 6, 16), 16, (3, 3), padding="SAME", out_scale=4.0, out_zero_point=-128)
+    sizes = [(3, 3, 8), (2, 4, 9), (3, 5, 13), (4, 7, 15), (6, 8, 17), (7, 3, 31), (5, 6, 33)]
+    sizes += [(2, 9, 70), (2, 4, 48)]
+    found = {
+        f"{h}x{w}x{c}": conv(DEPTHWISE, replace(base, shape=(1, h, w, c), depth_out=c))
+        for h, w, c in sizes
+    }
+    eleven = replace(base, shape=(1, 9, 5, 11), depth_out=11)
+    others = {
+        "valid": replace(base, padding="VALID"),
+        "valid, one row": replace(base, shape=(1, 3, 7, 16), padding="VALID"),
+        "stride 2 down": replace(base, strides=(2, 1), shape=(1, 9, 5, 16)),
+        "stride 3 down": replace(base, strides=(3, 1), shape=(1, 9, 5, 16), padding="VALID"),
+        "1x3": replace(base, kernel=(1, 3)),
+        "1x3, stride 3 down": replace(base, kernel=(1, 3), strides=(3, 1), shape=(1, 8, 5, 16)),
+        "1x3, stride 4 down": replace(base, kernel=(1, 3), strides=(4, 1), shape=(1, 9, 5, 16)),
+        "2x3": replace(base, kernel=(2, 3)),
+        "2x3, stride 2 down": replace(eleven, kernel=(2, 3), strides=(2, 1)),
+        "4x3": replace(base, kernel=(4, 3), shape=(1, 8, 5, 20), depth_out=20),
+        "taller than the image": replace(base, kernel=(4, 3), shape=(1, 2, 4, 8), depth_out=8),
+        "batch of two": replace(base, shape=(2, 4, 3, 16)),
+    }
+    found |= {name: conv(DEPTHWISE, case) for name, case in others.items()}
+    names = ("floor", "input zero point 127", "weights all -128", "saturated", "tiny steps")
+    return {**found, **{name: conv(DEPTHWISE, replace(base, **FORMS[name])) for name in names}}
+
+
 def depthwise_strided_layers() -> Layers:
     """The same with windows two pixels apart, the last of which may begin inside or outside."""
     base = Case((1, 5, 9, 16), 16, (3, 3), strides=(2, 2), padding="SAME", out_scale=1.0)
@@ -303,4 +332,30 @@ def random_undilated(count: int) -> Layers:
             strides=(1, 1),
         )
         found[f"random {number}"] = conv(DEPTHWISE, wide)
+    return found
+
+
+def random_patches(count: int) -> Layers:
+    """Depthwise ones three columns wide after a ReLU, up to 70 channels, at least three wide."""
+    generator = np.random.default_rng(7)
+    found = {}
+    for number in range(count):
+        case = random_conv(generator, DEPTHWISE)
+        depth, height = int(generator.integers(8, 71)), case.kernel[0]
+        narrow = replace(
+            case,
+            shape=(
+                1,
+                height + int(generator.integers(0, 7)),
+                int(generator.integers(5, 12)),
+                depth,
+            ),
+            depth_out=depth,
+            kernel=(height, 3),
+            dilations=(1, 1),
+            strides=(case.strides[0], 1),
+            out_zero_point=-128,
+            activation="NONE",
+        )
+        found[f"random {number}"] = conv(DEPTHWISE, narrow)
     return found

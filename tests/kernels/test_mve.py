@@ -31,6 +31,7 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
     "depthwise": ("depthwise_conv_2d.mve", mve.depthwise_layers),
     "depthwise pairs": ("depthwise_conv_2d.pairs_mve", mve.depthwise_pairs_layers),
     "depthwise pairs, strided": ("depthwise_conv_2d.strided_mve", mve.depthwise_strided_layers),
+    "depthwise patches": ("depthwise_conv_2d.patches_mve", mve.depthwise_patches_layers),
     "depthwise taps": ("depthwise_conv_2d.taps_mve", mve.depthwise_taps_layers),
     "average pools": ("average_pool_2d.mve", lambda: mve.pool_layers("AVERAGE_POOL_2D")),
     "maximum pools": ("max_pool_2d.mve", lambda: mve.pool_layers("MAX_POOL_2D")),
@@ -39,6 +40,7 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
 RANDOM: dict[str, tuple[str, Callable[[], Layers]]] = {
     "random windows": ("matrix.windows_mve", lambda: mve.random_layers(CONV, 60)),
     "random depthwise": ("depthwise_conv_2d.mve", lambda: mve.random_layers(DEPTHWISE, 60)),
+    "random patches": ("depthwise_conv_2d.patches_mve", lambda: mve.random_patches(60)),
     "random taps": ("depthwise_conv_2d.taps_mve", lambda: mve.random_undilated(60)),
 }
 _QEMU = Qemu(machine="mps3-an547")

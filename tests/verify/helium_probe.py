@@ -40,6 +40,7 @@ PROBES: dict[str, tuple[str, ...]] = {
         "vmov.f32 q0, #3.0; vmov.f32 q1, #1.5; vadd.f32 q2, q0, q1",
     ),
     "vadd.i16 q, q, q": ("vadd.i16 q2, q0, q1",),
+    "vadd.i32 q, q, r": ("vadd.i32 q2, q0, r4",),
     "vadd.i32 q, q, q": ("vadd.i32 q2, q0, q1",),
     "vcvt.f32.s32 q, q": ("vcvt.f32.s32 q2, q0",),
     "vctp.16 r": (
@@ -51,9 +52,14 @@ PROBES: dict[str, tuple[str, ...]] = {
         "mov r4, #0; vctp.32 r4; vpst; vaddt.i32 q2, q0, q1",
         "mov r4, #7; vctp.32 r4; vpst; vaddt.i32 q2, q0, q1",
     ),
+    "vctp.8 r": (
+        "mov r4, #5; vctp.8 r4; vpst; vaddt.i8 q2, q0, q1",
+        "mov r4, #17; vctp.8 r4; vpst; vaddt.i8 q2, q0, q1",
+    ),
     "vdup.16 q, r": ("vdup.16 q2, r4",),
     "vdup.32 q, r": ("vdup.32 q2, r4",),
     "vdup.8 q, r": ("vdup.8 q2, r4",),
+    "vidup.u32 q, r, #": ("vidup.u32 q2, r4, #1", "vidup.u32 q2, r4, #8"),
     "vldrb.8 q, [r, #]": ("vldrb.8 q2, [r6, #3]", "vldrb.8 q2, [r6, #-5]"),
     "vldrb.8 q, [r, #]!": ("vldrb.8 q2, [r6, #5]!",),
     "vldrb.8 q, [r]": ("vldrb.8 q2, [r6]",),
@@ -63,6 +69,7 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vldrb.s32 q, [r]": ("vldrb.s32 q2, [r6]",),
     "vldrb.s32 q, [r], #": ("vldrb.s32 q2, [r6], #4",),
     "vldrbt.s32 q, [r]": ("mov r4, #3; vctp.32 r4; vpst; vldrbt.s32 q2, [r6]",),
+    "vldrbt.u8 q, [r]": ("mov r4, #9; vctp.8 r4; vpst; vldrbt.u8 q2, [r6]",),
     "vldrh.16 q, [r]": ("vldrh.16 q2, [r6]",),
     "vldrh.u16 q, [r], #": ("vldrh.u16 q2, [r6], #16",),
     "vldrht.16 q, [r]": ("mov r4, #5; vctp.16 r4; vpst; vldrht.16 q2, [r6]",),
@@ -73,6 +80,8 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vldrw.32 q, [r, #]!": ("vldrw.32 q2, [r6, #16]!",),
     "vldrw.32 q, [r]": ("vldrw.32 q2, [r6]",),
     "vldrw.32 q, [r], #": ("vldrw.32 q2, [r6], #16",),
+    "vldrw.u32 q, [r, #]": ("vldrw.u32 q2, [r6, #-12]",),
+    "vldrw.u32 q, [r, q]": ("mov r4, #0; vidup.u32 q1, r4, #8; vldrw.u32 q2, [r6, q1]",),
     "vmax.s8 q, q, q": ("vmax.s8 q2, q0, q1",),
     "vmax.s16 q, q, q": ("vmax.s16 q2, q0, q1",),
     "vmax.s32 q, q, q": ("vmax.s32 q2, q0, q1",),
@@ -87,6 +96,8 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vmov q, q": ("vmov q2, q1",),
     "vmov q[2], q[0], r, r": ("vmov q2[2], q2[0], r4, r5",),
     "vmov q[3], q[1], r, r": ("vmov q2[3], q2[1], r4, r5",),
+    "vmov.32 q[0], r": ("vmov.32 q2[0], r4",),
+    "vmov.32 q[3], r": ("vmov.32 q2[3], r4",),
     "vmov.32 r, q[1]": ("vmov.32 r4, q1[1]",),
     "vmov.32 r, q[2]": ("vmov.32 r4, q1[2]",),
     "vmov.32 r, q[3]": ("vmov.32 r4, q1[3]",),
@@ -100,11 +111,17 @@ PROBES: dict[str, tuple[str, ...]] = {
         "vmov.f32 q0, #3.0; vmov.f32 q1, #1.5; vmul.f32 q2, q0, q1",
     ),
     "vmul.i32 q, q, q": ("vmul.i32 q2, q0, q1",),
+    "vmul.i32 q, q, r": ("vmul.i32 q2, q0, r4",),
     "vmulh.s32 q, q, q": ("vmulh.s32 q2, q0, q1",),
     "vmullb.s16 q, q, q": ("vmullb.s16 q2, q0, q1",),
     "vmullt.s16 q, q, q": ("vmullt.s16 q2, q0, q1",),
     "vpst": ("mov r4, #2; vctp.32 r4; vpst; vaddt.i32 q2, q0, q1",),
     "vpstt": ("mov r4, #2; vctp.32 r4; vpstt; vaddt.i32 q2, q0, q1; vaddt.i32 q2, q2, q1",),
+    "vpstttt": (
+        "mov r4, #2; vctp.32 r4; vpstttt; vaddt.i32 q2, q0, q1; vaddt.i32 q2, q2, q1; "
+        "vaddt.i32 q2, q2, q1; vaddt.i32 q2, q2, q1",
+    ),
+    "vqdmulh.s32 q, q, r": ("vqdmulh.s32 q2, q0, r4",),
     "vqmovnb.s16 q, q": ("vqmovnb.s16 q2, q0",),
     "vqmovnb.s32 q, q": ("vqmovnb.s32 q2, q0",),
     "vqmovnt.s32 q, q": ("vqmovnt.s32 q2, q0",),
@@ -125,10 +142,15 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vshrnb.i32 q, q, #": ("vshrnb.i32 q2, q0, #9",),
     "vshrnt.i32 q, q, #": ("vshrnt.i32 q2, q0, #9",),
     "vorr q, q, q": ("vorr q2, q0, q1",),
+    "vst40.8 {q, q, q, q}, [r]": ("vmov q3, q0; vst40.8 {q0, q1, q2, q3}, [r6]",),
+    "vst41.8 {q, q, q, q}, [r]": ("vmov q3, q0; vst41.8 {q0, q1, q2, q3}, [r6]",),
+    "vst42.8 {q, q, q, q}, [r]": ("vmov q3, q0; vst42.8 {q0, q1, q2, q3}, [r6]",),
+    "vst43.8 {q, q, q, q}, [r]!": ("vmov q3, q0; vst43.8 {q0, q1, q2, q3}, [r6]!",),
     "vstrb.16 q, [r]": ("vstrb.16 q0, [r6]",),
     "vstrb.16 q, [r], #": ("vstrb.16 q0, [r6], #8",),
     "vstrb.32 q, [r]": ("vstrb.32 q0, [r6]",),
     "vstrb.32 q, [r], #": ("vstrb.32 q0, [r6], #4",),
+    "vstrb.32 q, [r, q]": ("mov r4, #0; vidup.u32 q1, r4, #8; vstrb.32 q0, [r6, q1]",),
     "vstrb.8 q, [r]": ("vstrb.8 q0, [r6]",),
     "vstrb.8 q, [r], #": ("vstrb.8 q0, [r6], #16",),
     "vstrbt.32 q, [r]": ("mov r4, #3; vctp.32 r4; vpst; vstrbt.32 q0, [r6]",),
@@ -142,6 +164,10 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vstrw.32 q, [r], #": ("vstrw.32 q0, [r6], #16",),
     "vsub.i16 q, q, r": ("vsub.i16 q2, q0, r4",),
     "vsub.i32 q, q, q": ("vsub.i32 q2, q0, q1",),
+    "wls r, r, 3f": (
+        "wls lr, r7, 3f; 2: vadd.i32 q2, q2, q0; le lr, 2b; 3: nop",
+        "mov r7, #0; wls lr, r7, 3f; vmov q2, q0; 3: vadd.i32 q2, q2, q1",
+    ),
 }  # fmt: skip
 
 #: Ends of loops, which stand in the probes of their beginnings; what saves registers on the stack.
@@ -247,7 +273,7 @@ __attribute__((noinline)) static void probe_{index}(const int8_t *in, int8_t *ou
         "strd r6, r7, [%1, #24]\\n\\t"
         :
         : "r"(in), "r"(out), "r"(memory)
-        : "r4", "r5", "r6", "r7", "lr", "cc", "memory", "q0", "q1", "q2");
+        : "r4", "r5", "r6", "r7", "lr", "cc", "memory", "q0", "q1", "q2", "q3");
     for (i = 0; i < 32; i++) {{
         out[32 + i] = memory[16 + i];
     }}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glowmcu.verify.helium.costs import CORTEX_M55, CORTEX_M85, HeliumCosts
+from glowmcu.verify.helium.costs import CORTEX_M55, CORTEX_M85, HeliumCosts, least, most
 from glowmcu.verify.helium.instructions import Instruction, Kind, read_line
 from glowmcu.verify.helium.timing import START, Timing
 
@@ -67,6 +67,40 @@ def test_a_load_two_cycles_behind_a_vector_store_waits() -> None:
     assert steady(*texts, costs=CORTEX_M85) == 4
 
 
+@pytest.mark.parametrize(
+    ("text", "few", "assumed", "many"),
+    [
+        ("vldrw.u32 q0, [r1, q2]", 2, 4, 8),
+        ("vldrw.u32 q0, [q1, #16]!", 2, 4, 8),
+        ("vldrb.u16 q0, [r1, q2]", 4, 8, 16),
+        ("vldrb.u8 q0, [r1, q2]", 8, 16, 32),
+        ("vstrb.32 q0, [r1, q2]", 2, 4, 8),
+        ("vldrd.u64 q0, [r1, q2]", 2, 2, 4),
+        ("vst41.8 {q0, q1, q2, q3}, [r0]", 2, 2, 4),
+        ("vld20.32 {q0, q1}, [r0]!", 2, 2, 4),
+    ],
+)
+def test_elements_with_addresses_of_their_own_are_charged_one_by_one(
+    text: str, few: int, assumed: int, many: int
+) -> None:
+    for costs in (CORTEX_M55, CORTEX_M85):
+        found = [steady(text, costs=one) for one in (least(costs), costs, most(costs))]
+        assert found == [few, assumed, many]
+
+
+def test_what_was_gathered_is_there_when_its_last_element_is() -> None:
+    texts = ("vldrw.u32 q0, [r1, q2]", "vadd.i32 q1, q0, q3", "add r0, r1, r2")
+    timing, (gather, use, _) = Timing(CORTEX_M55), piece(*texts)
+    _, state = timing.cycles(START, [gather], jumps=False)
+    cycles, _ = timing.cycles(state, [use], jumps=False)
+    assert cycles == 3
+
+
+def test_what_is_interleaved_is_read_early() -> None:
+    plain = ("vadd.i32 q3, q4, q5", "vstrw.32 q3, [r0]")
+    assert steady("vadd.i32 q3, q4, q5", "vst40.8 {q0, q1, q2, q3}, [r0]") > steady(*plain)
+
+
 def test_a_cortex_m85_loads_and_stores_at_the_same_time() -> None:
     texts = ("vldrw.u32 q0, [r1], #16", "vstrw.32 q4, [r2], #16")
     assert steady(*texts) == 4 + 1  # the next load is two cycles behind the store
@@ -123,7 +157,11 @@ def test_what_is_under_way_counts_in_the_next_piece() -> None:
         ("vmlava.s8 r8, q1, q2", Kind.VECTOR_SUM, "r8 q1 q2", "r8"),
         ("vmlav.s8 r8, q1, q2", Kind.VECTOR_SUM, "q1 q2", "r8"),
         ("vldrb.u8 q0, [r1], #16", Kind.VECTOR_LOAD, "r1", "q0 r1"),
-        ("vldrb.u8 q0, [r1, q2]", Kind.VECTOR_LOAD, "r1 q2", "q0"),
+        ("vldrb.u8 q0, [r1, q2]", Kind.GATHER, "r1 q2", "q0"),
+        ("vldrw.u32 q0, [q1, #16]!", Kind.GATHER, "q1", "q0 q1"),
+        ("vstrb.32 q0, [r1, q2]", Kind.SCATTER, "q0 r1 q2", ""),
+        ("vld43.8 {q0, q1, q2, q3}, [r0]!", Kind.DEINTERLEAVE, "q0 q1 q2 q3 r0", "q0 q1 q2 q3 r0"),
+        ("vst43.8 {q0, q1, q2, q3}, [r0]!", Kind.INTERLEAVE, "q0 q1 q2 q3 r0", "r0"),
         ("vstrb.8 q0, [r1], #16", Kind.VECTOR_STORE, "q0 r1", "r1"),
         ("str r0, [sp, #4]", Kind.STORE, "r0 r13", ""),
         ("vmovnt.i32 q0, q1", Kind.VECTOR_SHIFT, "q0 q1", "q0"),

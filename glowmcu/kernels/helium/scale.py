@@ -37,15 +37,25 @@ class ScaleMve:
 
 def vector_form(task: RequantizationTask) -> Form | None:
     """A form that the vector code computes, None when none is exact."""
+    return _floor_form(task, _POSTSHIFT) or find_form(task, kinds=(FormKind.LITERAL,))
+
+
+def doubled_form(task: RequantizationTask) -> Form | None:
+    """A floor form with a bit less behind the point, None when none is exact.
+
+    VQDMULH, which takes a multiplier from a general-purpose register, doubles products.
+    """
+    return _floor_form(task, _POSTSHIFT - 1)
+
+
+def _floor_form(task: RequantizationTask, postshift: int) -> Form | None:
     least = next(
-        (k for k in range(_MOST_PRESHIFT) if largest_postshift(task, k) >= _POSTSHIFT),
+        (k for k in range(_MOST_PRESHIFT) if largest_postshift(task, k) >= postshift),
         _MOST_PRESHIFT,
     )
     preshifts = range(least, min(least + _TRIED_PRESHIFTS, _MOST_PRESHIFT))
-    floor = find_form(task, tuple(preshifts), (_POSTSHIFT,), (FormKind.FLOOR,))
-    if floor is not None and floor.clamp is None:
-        return floor
-    return find_form(task, kinds=(FormKind.LITERAL,))
+    floor = find_form(task, tuple(preshifts), (postshift,), (FormKind.FLOOR,))
+    return floor if floor is not None and floor.clamp is None else None
 
 
 def scale_mve(form: Form) -> ScaleMve:

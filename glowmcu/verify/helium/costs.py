@@ -3,6 +3,13 @@
 Arm publishes no table. The figures are those of SLOTHY, a scheduler of assembly
 (github.com/slothy-optimizer/slothy, slothy/targets/arm_v81m/cortex_m55r1.py and cortex_m85r1.py,
 both "approximate" in their own words); `least` and `most` span what it leaves open.
+
+Elements with addresses of their own, gathered or scattered, are charged one by one: SLOTHY and
+LLVM's schedule of the Cortex-M55 (ARMScheduleM55.td) give such a load the two cycles of a
+contiguous one, which holds where its words lie in memories beside each other; LLVM's vectorizer
+(ARMTargetTransformInfo.cpp) takes all of them to be serialised, at the cost of scalar loads.
+Interleaving loads and stores move 16 bytes in two cycles in both; SLOTHY waits longer for what a
+VST4 stores.
 """
 
 from __future__ import annotations
@@ -20,7 +27,9 @@ MULTIPLIER = "multiplier"
 SCALARS = "scalars"
 
 _ASSUMED = Sureness(
-    0.9, 1.1, "jumps, pairs of scalars, unaligned vectors and divisions are assumed"
+    0.9,
+    1.1,
+    "jumps, pairs of scalars, unaligned vectors, divisions and gathered elements are assumed",
 )
 
 
@@ -34,7 +43,9 @@ class HeliumCosts:
     load two cycles behind a vector store waits one more. `shifted_result`, `shifted_operand`: the
     cycle more of a shift on the way comes after it, or before it. `sum_forwarded` = cycles until
     the same sum goes on. `taken` = cycles of a jump; a low-overhead loop's end costs them once.
-    `words_per_cycle` of instructions that move several.
+    `words_per_cycle` of instructions that move several. A gathered or scattered vector is busy for
+    `element_cycles` each, at least as long as another one. What is interleaved is read
+    `interleave_early` cycles before it would be for another store.
     """
 
     source: str
@@ -48,6 +59,8 @@ class HeliumCosts:
     sum_forwarded: int = 2
     taken: int = 2
     words_per_cycle: int = 2
+    element_cycles: float = 1.0
+    interleave_early: int = 2
     sureness: Sureness = _ASSUMED
 
 
@@ -55,6 +68,10 @@ _BEATS = dict.fromkeys(
     (
         Kind.VECTOR_LOAD,
         Kind.VECTOR_STORE,
+        Kind.GATHER,
+        Kind.SCATTER,
+        Kind.DEINTERLEAVE,
+        Kind.INTERLEAVE,
         Kind.VECTOR_INTEGER,
         Kind.VECTOR_SHIFT,
         Kind.VECTOR_BITS,
@@ -68,8 +85,8 @@ _BEATS = dict.fromkeys(
 """Two beats of 32 bits a cycle: a vector takes two cycles of its unit."""
 
 CORTEX_M55 = HeliumCosts(
-    source="SLOTHY's model of the Cortex-M55 r1; divisions, scalar floats, jumps and how a sum "
-    "goes on are assumptions",
+    source="SLOTHY's model of the Cortex-M55 r1; divisions, scalar floats, jumps, how a sum goes "
+    "on and a cycle for each gathered or scattered element are assumptions",
     units={
         Kind.LOAD: (MEMORY,),
         Kind.NARROW_LOAD: (MEMORY,),
@@ -77,6 +94,10 @@ CORTEX_M55 = HeliumCosts(
         Kind.STORE: (MEMORY,),
         Kind.VECTOR_LOAD: (MEMORY,),
         Kind.VECTOR_STORE: (MEMORY,),
+        Kind.GATHER: (MEMORY,),
+        Kind.SCATTER: (MEMORY,),
+        Kind.DEINTERLEAVE: (MEMORY,),
+        Kind.INTERLEAVE: (MEMORY,),
         Kind.VECTOR_INTEGER: (INTEGER,),
         Kind.VECTOR_SHIFT: (INTEGER,),
         Kind.VECTOR_BITS: (INTEGER,),
@@ -90,6 +111,7 @@ CORTEX_M55 = HeliumCosts(
     latency={
         Kind.NARROW_LOAD: 2,
         Kind.LOAD_SEVERAL: 2,
+        Kind.DEINTERLEAVE: 2,
         Kind.MULTIPLY: 2,
         Kind.DIVIDE: 6,
         Kind.FLOAT: 2,
@@ -106,11 +128,13 @@ CORTEX_M55 = HeliumCosts(
 
 CORTEX_M85 = HeliumCosts(
     source="SLOTHY's model of the Cortex-M85 r1, which issues scalars one by one; divisions, "
-    "scalar floats, jumps and how a sum goes on are assumptions",
+    "scalar floats, jumps, how a sum goes on and a cycle for each gathered or scattered element "
+    "are assumptions",
     units={
         **CORTEX_M55.units,
         **dict.fromkeys((Kind.LOAD, Kind.NARROW_LOAD, Kind.LOAD_SEVERAL), (LOADS,)),
-        Kind.STORE: (STORES,),
+        **dict.fromkeys((Kind.GATHER, Kind.DEINTERLEAVE), (LOADS,)),
+        **dict.fromkeys((Kind.STORE, Kind.SCATTER, Kind.INTERLEAVE), (STORES,)),
         Kind.VECTOR_LOAD: (LOADS,),
         Kind.VECTOR_STORE: (STORES,),
         Kind.VECTOR_BITS: (INTEGER, MULTIPLIER),
@@ -130,12 +154,16 @@ HELIUM_COSTS = {"cortex-m55": CORTEX_M55, "cortex-m85": CORTEX_M85}
 
 
 def least(costs: HeliumCosts) -> HeliumCosts:
-    """What is assumed at its cheapest: jumps of one cycle, no wait of a load behind a store."""
-    return replace(costs, taken=1, load_after_store=False)
+    """What is assumed at its cheapest: jumps of one cycle, no wait of a load behind a store, two
+    elements a cycle.
+    """
+    return replace(costs, taken=1, load_after_store=False, element_cycles=0.5, interleave_early=0)
 
 
 def most(costs: HeliumCosts) -> HeliumCosts:
-    """What is assumed at its dearest: jumps of three cycles, sums that go on with their latency."""
+    """What is assumed at its dearest: jumps of three cycles, sums that go on with their latency,
+    two cycles an element and four of 16 bytes that are interleaved.
+    """
     late = {**costs.latency, Kind.LOAD: 2, Kind.FLOAT: 3, Kind.FLOAT_MULTIPLY_ADD: 5}
-    busy = {**costs.busy, Kind.DIVIDE: 12}
-    return replace(costs, taken=3, sum_forwarded=3, latency=late, busy=busy)
+    busy = {**costs.busy, Kind.DIVIDE: 12, Kind.INTERLEAVE: 4, Kind.DEINTERLEAVE: 4}
+    return replace(costs, taken=3, sum_forwarded=3, latency=late, busy=busy, element_cycles=2.0)

@@ -32,6 +32,12 @@ class Kind(Enum):
     FLOAT_MULTIPLY_ADD = auto()
     VECTOR_LOAD = auto()
     VECTOR_STORE = auto()
+    GATHER = auto()
+    """A vector of elements from addresses of their own."""
+    SCATTER = auto()
+    DEINTERLEAVE = auto()
+    """A quarter, or half, of what fills four, or two, vectors in turn."""
+    INTERLEAVE = auto()
     VECTOR_INTEGER = auto()
     VECTOR_SHIFT = auto()
     """Shifts that round, narrow or widen, and moves that do."""
@@ -46,7 +52,8 @@ class Kind(Enum):
 @dataclass(frozen=True)
 class Instruction:
     """One instruction. `words` of 32 bits that several loads or stores move; `accumulates` = its
-    first register is the sum that it adds to; `shifts` = an operand is shifted on its way.
+    first register is the sum that it adds to; `shifts` = an operand is shifted on its way;
+    `elements` that have addresses of their own.
     """
 
     address: int
@@ -58,6 +65,7 @@ class Instruction:
     words: int = 1
     accumulates: bool = False
     shifts: bool = False
+    elements: int = 1
 
 
 _LINE = re.compile(r"^\s*([0-9a-f]+):\t((?:[0-9a-f]{4} ?)+)\s*\t(\S+)(?:\s+(.*))?$")
@@ -89,6 +97,9 @@ _VECTOR_SHIFTS = (
     "vqmov",
 )
 _VECTOR_PRODUCTS = ("vmul", "vmla", "vmls", "vqdm", "vqrdm", "vrmul", "vqmul", "vrmla", "vabav")
+_SCALAR_LOADS = (Kind.LOAD, Kind.LOAD_SEVERAL)
+#: A vector of addresses, or of offsets.
+_ADDRESSES = re.compile(r"\[[^]]*\bq[0-7]\b")
 _FLOATS = ("f16", "f32")
 _ACCUMULATING = (
     "vmlava", "vmladava", "vmlaldava", "vmlalva", "vmla.", "vmlas.", "vfma", "vfms",
@@ -130,6 +141,7 @@ def read_line(line: str) -> Instruction | None:
         accumulates=_accumulates(name),
         shifts=not name.startswith("v")
         and bool(re.search(r", (lsl|lsr|asr|ror) #[1-9]", operands)),
+        elements=_elements(name) if kind in (Kind.GATHER, Kind.SCATTER) else 1,
     )
 
 
@@ -160,9 +172,9 @@ def _vector_kind(plain: str, name: str, operands: str) -> Kind:
     is_vector = bool(re.search(r"\bq[0-7]\b", operands))
     if plain.startswith(("vldr", "vldm", "vpop", "vld")):
         several = plain.startswith(("vldm", "vpop"))
-        return Kind.VECTOR_LOAD if is_vector else Kind.LOAD_SEVERAL if several else Kind.LOAD
+        return _load_kind(plain, operands) if is_vector else _SCALAR_LOADS[several]
     if plain.startswith(("vstr", "vstm", "vpush", "vst")):
-        return Kind.VECTOR_STORE if is_vector else Kind.STORE
+        return _store_kind(plain, operands) if is_vector else Kind.STORE
     if plain.startswith(("vpst", "vctp", "vmsr", "vmrs")):
         return Kind.SCALAR
     if not is_vector:
@@ -179,6 +191,23 @@ def _vector_kind(plain: str, name: str, operands: str) -> Kind:
     if plain.startswith(_VECTOR_BITS):
         return Kind.VECTOR_BITS
     return Kind.VECTOR_MOVE if plain == "vmov" else Kind.VECTOR_INTEGER
+
+
+def _load_kind(plain: str, operands: str) -> Kind:
+    if plain.startswith(("vld2", "vld4")):
+        return Kind.DEINTERLEAVE
+    return Kind.GATHER if _ADDRESSES.search(operands) else Kind.VECTOR_LOAD
+
+
+def _store_kind(plain: str, operands: str) -> Kind:
+    if plain.startswith(("vst2", "vst4")):
+        return Kind.INTERLEAVE
+    return Kind.SCATTER if _ADDRESSES.search(operands) else Kind.VECTOR_STORE
+
+
+def _elements(name: str) -> int:
+    """Of a vector, whose elements' size is the end of the name."""
+    return 128 // int(name.rpartition(".")[2].lstrip("usif"))
 
 
 def _accumulates(name: str) -> bool:
@@ -202,8 +231,11 @@ def _registers(name: str, operands: str, kind: Kind) -> tuple[frozenset[str], fr
     everything = [register for part in named for register in part]
     written: list[str] = []
     read = list(everything)
-    if kind in (Kind.STORE, Kind.VECTOR_STORE, Kind.BRANCH) or _NO_RESULT.match(name):
+    stores = (Kind.STORE, Kind.VECTOR_STORE, Kind.SCATTER, Kind.INTERLEAVE)
+    if kind in stores or kind is Kind.BRANCH or _NO_RESULT.match(name):
         written = _updated_base(parts)
+    elif kind is Kind.DEINTERLEAVE:
+        written = [*named[0], *_updated_base(parts)]
     elif name.startswith(("ldm", "vldm")):
         written, read = everything[1:], everything[:1]
         written += everything[:1] if "!" in operands else []

@@ -6,14 +6,20 @@ states occur, so each (state, piece) is worked out once and looked up from then 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from glowmcu.verify.helium.costs import MEMORY, SCALARS, STORES, HeliumCosts
 from glowmcu.verify.helium.instructions import Instruction, Kind
 
-_STORES = (Kind.STORE, Kind.VECTOR_STORE)
-_LOADS = (Kind.LOAD, Kind.NARROW_LOAD, Kind.LOAD_SEVERAL, Kind.VECTOR_LOAD)
+_VECTOR_STORES = (Kind.VECTOR_STORE, Kind.SCATTER, Kind.INTERLEAVE)
+_STORES = (Kind.STORE, *_VECTOR_STORES)
+_APART = (Kind.GATHER, Kind.SCATTER)
+_LOADS = (
+    Kind.LOAD, Kind.NARROW_LOAD, Kind.LOAD_SEVERAL, Kind.VECTOR_LOAD, Kind.GATHER,
+    Kind.DEINTERLEAVE,
+)  # fmt: skip
 _SEVERAL = (Kind.LOAD_SEVERAL, Kind.STORE)
 _PRODUCTS = (Kind.VECTOR_MULTIPLY, Kind.VECTOR_FLOAT)
 
@@ -108,9 +114,11 @@ class Timing:
         busy = self._busy(instruction)
         state.free[unit] = at + busy
         state.now = at + (busy if unit == SCALARS or self._holds_up(kind) else 1)
-        if kind is Kind.VECTOR_STORE and unit in (MEMORY, STORES):
+        if kind in _VECTOR_STORES and unit in (MEMORY, STORES):
             state.stored = at
         latency = max(costs.latency.get(kind, 1), busy if self._holds_up(kind) else 1)
+        if kind is Kind.GATHER:
+            latency = max(latency, busy - 1)  # the next one's beats follow by half
         if instruction.shifts and costs.shifted_result:
             latency += 1
         for register in instruction.writes:
@@ -129,7 +137,10 @@ class Timing:
     def _busy(self, instruction: Instruction) -> int:
         if instruction.kind in _SEVERAL and instruction.words > 1:
             return -(-instruction.words // self.costs.words_per_cycle)
-        return self.costs.busy.get(instruction.kind, 1)
+        busy = self.costs.busy.get(instruction.kind, 1)
+        if instruction.kind in _APART:
+            return max(busy, math.ceil(instruction.elements * self.costs.element_cycles))
+        return busy
 
     def _operands(self, state: _State, instruction: Instruction) -> int:
         """The cycle in which all that it reads is there."""
@@ -137,7 +148,9 @@ class Timing:
         found = 0
         for register in instruction.reads:
             at = state.ready.get(register, 0)
-            if instruction.kind in _STORES:
+            if instruction.kind is Kind.INTERLEAVE and register[0] == "q":
+                at += self.costs.interleave_early if at > 0 else 0
+            elif instruction.kind in _STORES:
                 at = state.for_store.get(register, at)
             elif instruction.accumulates and register in instruction.writes:
                 at = state.for_sum.get(register, at)
