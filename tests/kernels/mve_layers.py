@@ -145,6 +145,42 @@ def window_layers() -> Layers:
     return {**found, **wide, **depths, **forms(CONV, base)}
 
 
+def direct_layers() -> Layers:
+    """Rows of windows around whole vectors, every number of blocks a turn, padding on any side."""
+    base = Case((1, 6, 5, 16), 8, (3, 3), padding="SAME", out_scale=4.0, out_zero_point=-128)
+    sizes = [(1, 3, 16), (1, 2, 3), (2, 1, 17), (5, 2, 32), (4, 7, 16), (3, 4, 48), (3, 3, 70)]
+    found = {
+        f"{h}x{w}x{c}": conv(CONV, replace(base, shape=(1, h, w, c), depth_out=4))
+        for h, w, c in sizes
+    }
+    windows = [((1, 1), depth) for depth in (16, 32, 48, 64, 80, 112, 128, 176)]
+    windows += [((2, 2), 16), ((5, 5), 16), ((4, 7), 16), ((3, 4), 20)]
+    found |= {
+        f"{kernel}, {c} channels": conv(
+            CONV, replace(base, kernel=kernel, shape=(1, 5, 7, c), depth_out=12)
+        )
+        for kernel, c in windows
+    }
+    others = {
+        "RGB, stride 2": replace(base, shape=(1, 12, 12, 3), strides=(2, 2)),
+        "10x4 on one channel": Case((1, 21, 10, 1), 8, (10, 4), (2, 2), padding="SAME"),
+        "1x1, stride 2": replace(base, kernel=(1, 1), shape=(1, 5, 7, 16), strides=(2, 2)),
+        "1x1, thirteen channels": replace(base, kernel=(1, 1), shape=(1, 3, 4, 13)),
+        "valid": replace(base, padding="VALID"),
+        "valid, stride 2": replace(base, padding="VALID", strides=(2, 2), shape=(1, 8, 9, 16)),
+        "stride 3 down, valid": replace(base, strides=(3, 1), shape=(1, 9, 5, 8), padding="VALID"),
+        "taller than the image": replace(base, kernel=(5, 3), shape=(1, 2, 4, 16)),
+        "wider than the image": replace(base, kernel=(3, 9), shape=(1, 4, 2, 16)),
+        "batch of two": replace(base, shape=(2, 4, 3, 16)),
+        "batch of two, one row": replace(base, shape=(2, 1, 3, 16), kernel=(1, 1)),
+    }
+    found |= {name: conv(CONV, scaled(case)) for name, case in others.items()}
+    found["five rows of 32"] = dense(5, 32, 8, zero_point=3)
+    found["two rows of 160"] = dense(2, 160, 4)
+    found["one channel by depth"] = conv(DEPTHWISE, scaled(Case((1, 6, 5, 1), 8, (3, 3), (2, 2))))
+    return {**found, **forms(CONV, base)}
+
+
 def depthwise_layers() -> Layers:
     """Channels around eight; every walk over an image."""
     base = Case((1, 5, 4, 16), 16, (3, 2), (2, 1), padding="SAME", out_scale=1.0)

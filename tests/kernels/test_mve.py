@@ -28,6 +28,7 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
     "pointwise": ("matrix.rows_mve", mve.pointwise_layers),
     "short pixels": ("matrix.short_mve", mve.short_layers),
     "windows": ("matrix.windows_mve", mve.window_layers),
+    "direct": ("matrix.direct_mve", mve.direct_layers),
     "depthwise": ("depthwise_conv_2d.mve", mve.depthwise_layers),
     "depthwise pairs": ("depthwise_conv_2d.pairs_mve", mve.depthwise_pairs_layers),
     "depthwise pairs, strided": ("depthwise_conv_2d.strided_mve", mve.depthwise_strided_layers),
