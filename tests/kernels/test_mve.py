@@ -29,6 +29,7 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
     "short pixels": ("matrix.short_mve", mve.short_layers),
     "windows": ("matrix.windows_mve", mve.window_layers),
     "direct": ("matrix.direct_mve", mve.direct_layers),
+    "narrow": ("matrix.narrow_mve", mve.narrow_layers),
     "depthwise": ("depthwise_conv_2d.mve", mve.depthwise_layers),
     "depthwise pairs": ("depthwise_conv_2d.pairs_mve", mve.depthwise_pairs_layers),
     "depthwise pairs, strided": ("depthwise_conv_2d.strided_mve", mve.depthwise_strided_layers),
@@ -39,6 +40,7 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
 }
 RANDOM: dict[str, tuple[str, Callable[[], Layers]]] = {
     "random windows": ("matrix.windows_mve", lambda: mve.random_layers(CONV, 60)),
+    "random direct": ("matrix.direct_mve", lambda: mve.random_direct(60)),
     "random depthwise": ("depthwise_conv_2d.mve", lambda: mve.random_layers(DEPTHWISE, 60)),
     "random taps": ("depthwise_conv_2d.taps_mve", lambda: mve.random_undilated(60)),
 }

@@ -1,12 +1,15 @@
-"""conv_2d and fully_connected on cores with Helium, whose windows are read row by row as they lie.
+"""conv_2d and fully_connected on cores with Helium, two windows by four channels.
 
-See glowmcu_direct_mve.h: nothing is gathered; images that have to be padded are copied once.
+Windows are read row by row as they lie, see glowmcu_direct_mve.h; where their rows are shorter than
+a vector they may be gathered, see glowmcu_narrow_mve.h. Images that have to be padded are copied
+into scratch, each row once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -50,17 +53,19 @@ from glowmcu.ops.matmul import FullyConnected
 _MOST_AT_ONCE = 4
 #: Blocks of a turn where there are more, the first that divides those of a row.
 _TURNS = (3, 4, 2, 5, 7, 1)
-#: The walk over rows, which all functions share.
-_ROWS_BYTES = 420
 #: Instructions of each amount of work.
 _CYCLES = {
     "pair_block": 15.0,
     "pair_turn": 6.0,
     "pair_tile_floor": 28.0,
     "pair_tile_literal": 38.0,
-    "pair": 18.0,
+    "pair_masked": 4.0,
+    "pair": 22.0,
     "row": 80.0,
     "value": 0.25,
+    "window": 14.0,
+    "part": 5.5,
+    "windows": 40.0,
     "call": 60.0,
 }
 
@@ -101,66 +106,118 @@ class _Layout:
         return np.array([*(2 * np.diff(starts)), 1 - 2 * starts[-1]], np.int32)
 
 
-@kernel("matrix.direct_mve", Conv2D, DepthwiseConv2D, FullyConnected)
-class DirectMatrix(MatrixKernel):
-    """Two windows by four channels; what follows a row in its last vector is read as well."""
+class _DirectKernel(MatrixKernel):
+    """Two windows by four channels at a time, read where a layout says that they lie."""
+
+    #: The struct and the walk in libjit.
+    struct: ClassVar[str]
+    walk_bytes: ClassVar[int]
+
+    def layout(self, site: Site) -> _Layout:
+        """Of a site that is accepted."""
+        raise AssertionError(f"{type(self).__name__} does not say")
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return (
-            super().accepts(site, target)
-            and len(matrix_of(site)) % TILE == 0
-            and pixels_of(site) > 1
-            and _layout(site) is not None
-        )
+        if not super().accepts(site, target) or pixels_of(site) < 2:
+            return False
+        geometry = geometry_of(site)
+        return geometry["parts"] == geometry["dilation_y"] == 1
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        layout, out = _known_layout(site), site.signature.output.shape
-        batch, height, width = (1, 1, pixels_of(site))
+        layout, (batch, height, width) = self.layout(site), (1, 1, pixels_of(site))
         if not isinstance(site.node.op, FullyConnected):
-            batch, height, width = out[:3]
-        pairs = batch * (
-            -(-height * width // 2) if layout.is_one_row else height * -(-width // 2)
-        )
-        tiles = pairs * len(matrix_of(site)) // TILE
+            batch, height, width = site.signature.output.shape[:3]
+        pairs = height * width if layout.is_one_row else height * (width + width % 2)
+        tiles = batch * -(-pairs // 2) * -(-len(matrix_of(site)) // TILE)
         rows = 0 if layout.is_one_row else batch * height
+        code = self._code(site)
         return {
             "pair_block": tiles * layout.turns * layout.blocks,
-            "pair_turn": 0 if _code(site).is_once else tiles * layout.turns,
+            "pair_turn": 0 if code.is_once else tiles * layout.turns,
             f"pair_tile_{matrix_form(site).kind.value}": tiles,
-            "pair": pairs,
+            "pair_masked": tiles * code.is_partial,
+            "pair": batch * -(-pairs // 2),
             "row": rows,
-            "value": rows * layout.rows * layout.row_bytes,
+            "value": rows * geometry_of(site)["kernel_height"] * layout.row_bytes,
             "call": batch,
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:
-        layout = _known_layout(site)
+        layout = self.layout(site)
         depth = layout.rows * layout.row_blocks * BLOCK
         return stream_bytes(len(matrix_of(site)), depth, matrix_form(site)) + 4 * layout.turns
 
-    def scratch_bytes(self, site: Site, target: Target) -> int:
-        layout = _known_layout(site)
-        # A pointer is handed over even where nothing is copied.
-        beyond = layout.row_blocks * BLOCK - geometry_of(site)["part_bytes"]
-        return layout.rows * layout.row_bytes + beyond if layout.row_bytes else TILE
-
     def code_key(self, site: Site, target: Target) -> str:
-        return f"glowmcu_direct_mve_{_code(site).suffix}"
+        return f"{self.struct}_{self._code(site).suffix}"
 
     def cost(self, site: Site, target: Target) -> Cost:
         return Cost(
             sum(_CYCLES[name] * amount for name, amount in self.work(site, target).items()),
-            _code(site).size_bytes,
+            self._code(site).size_bytes,
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
-            around="glowmcu_direct_mve_rows",
-            around_bytes=_ROWS_BYTES,
+            around=f"{self.struct}_rows",
+            around_bytes=self.walk_bytes,
         )
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        code, shape = self._code(site), site.signature.output.shape
+        is_dense = isinstance(site.node.op, FullyConnected)
+        bound = accumulator_bound(site, matrix_of(site), constant(site, 2))
+        return KernelCode(
+            function=self.code_key(site, target),
+            operands=(0,),
+            template="helium/direct_mve.c.j2",
+            view={
+                "headers": (f"{self.struct}.h",),
+                "walk": self.struct,
+                "assembly": direct_assembly(code),
+                "blocks": code.blocks,
+            },
+            parameters=self.parameters(site),
+            rows=1 if is_dense else shape[1],
+            batches=1 if is_dense else shape[0],
+            overlaps=self.overlaps(site),
+            scratch_bytes=self.scratch_bytes(site, target),
+            notes=(bound_note(site.node.macs, bound),),
+        )
+
+    def parameters(self, site: Site) -> Parameters:
+        """The struct."""
+        return _parameters(site, self.layout(site), geometry_of(site)["step_bytes"])
+
+    def _code(self, site: Site) -> DirectCode:
+        layout = self.layout(site)
+        is_literal = matrix_form(site).kind is FormKind.LITERAL
+        is_partial = len(matrix_of(site)) % TILE != 0
+        return DirectCode(layout.blocks, layout.turns == 1, is_literal, is_partial)
+
+
+@kernel("matrix.direct_mve", Conv2D, DepthwiseConv2D, FullyConnected)
+class DirectMatrix(_DirectKernel):
+    """What follows a row of a window in its last vector is read as well."""
+
+    struct = "glowmcu_direct_mve"
+    walk_bytes = 400
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        is_dense = isinstance(site.node.op, FullyConnected)
+        # Vectors that are not whole would all be copied.
+        return super().accepts(site, target) and not (is_dense and not _is_whole(site))
+
+    def layout(self, site: Site) -> _Layout:
+        return _direct_layout(site)
+
+    def scratch_bytes(self, site: Site, target: Target) -> int:
+        layout = self.layout(site)
+        # A pointer is handed over even where nothing is copied.
+        beyond = layout.row_blocks * BLOCK - geometry_of(site)["part_bytes"]
+        return layout.rows * layout.row_bytes + beyond if layout.row_bytes else TILE
 
     def overlaps(self, site: Site) -> Overlaps:
         """Rows are copied before a row of results is written, or windows are read by pairs."""
-        op, signature, layout = site.node.op, site.signature, _known_layout(site)
+        op, signature, layout = site.node.op, site.signature, self.layout(site)
         if isinstance(op, FullyConnected):
             return matrix_overlaps(signature, pixels_of(site), 2, reads_first=False)
         if layout.row_bytes:
@@ -171,78 +228,98 @@ class DirectMatrix(MatrixKernel):
         blocks = pixel_blocks(len(first), 2, row=row)
         return block_overlaps(signature, first, blocks, reads_first=False)
 
-    def generate(self, site: Site, target: Target) -> KernelCode:
-        code, shape = _code(site), site.signature.output.shape
-        is_dense = isinstance(site.node.op, FullyConnected)
-        bound = accumulator_bound(site, matrix_of(site), constant(site, 2))
-        return KernelCode(
-            function=self.code_key(site, target),
-            operands=(0,),
-            template="helium/direct_mve.c.j2",
-            view={
-                "headers": ("glowmcu_direct_mve.h",),
-                "assembly": direct_assembly(code),
-                "blocks": code.blocks,
-            },
-            parameters=Parameters("glowmcu_direct_mve", _fields(site)),
-            rows=1 if is_dense else shape[1],
-            batches=1 if is_dense else shape[0],
-            overlaps=self.overlaps(site),
-            scratch_bytes=self.scratch_bytes(site, target),
-            notes=(bound_note(site.node.macs, bound),),
+
+@kernel("matrix.narrow_mve", Conv2D, DepthwiseConv2D)
+class NarrowMatrix(_DirectKernel):
+    """Rows of windows of at most one vector, gathered from rows that lie in scratch."""
+
+    struct = "glowmcu_narrow_mve"
+    walk_bytes = 520
+    #: As many as libjit's GLOWMCU_NARROW_MVE_WINDOWS.
+    at_once = 8
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return super().accepts(site, target) and geometry_of(site)["part_bytes"] <= BLOCK
+
+    def layout(self, site: Site) -> _Layout:
+        return _narrow_layout(site)
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        pixels = pixels_of(site)
+        height, batch = geometry_of(site)["kernel_height"], site.signature.output.shape[0]
+        blocks = batch * -(-pixels // batch // self.at_once)
+        gathered = {"window": pixels, "part": pixels * height, "windows": blocks}
+        return {**super().work(site, target), **gathered}
+
+    def scratch_bytes(self, site: Site, target: Target) -> int:
+        layout = self.layout(site)
+        gathered = self.at_once * layout.row_blocks * BLOCK + BLOCK
+        rows = geometry_of(site)["kernel_height"] * layout.row_bytes
+        return gathered + rows + BLOCK - geometry_of(site)["part_bytes"]
+
+    def overlaps(self, site: Site) -> Overlaps:
+        """Rows are copied before the results of the row before are written."""
+        return ahead_overlaps(site.node.op, site.signature, rows_at_once=1)
+
+    def parameters(self, site: Site) -> Parameters:
+        geometry, layout = geometry_of(site), self.layout(site)
+        fields = (
+            Field("direct", _parameters(site, layout, layout.row_blocks * BLOCK)),
+            Field("part_bytes", geometry["part_bytes"]),
+            Field("step_bytes", geometry["step_bytes"]),
         )
+        return Parameters(self.struct, fields)
+
+
+def _is_whole(site: Site) -> bool:
+    return geometry_of(site)["part_bytes"] % BLOCK == 0
+
+
+def _padded_row(site: Site) -> int:
+    """Bytes under the windows of a row."""
+    geometry = geometry_of(site)
+    return (geometry["out_width"] - 1) * geometry["step_bytes"] + geometry["part_bytes"]
 
 
 @once_a_site
-def _layout(site: Site) -> _Layout | None:
-    """None for windows with holes, and for vectors that would all be copied."""
+def _direct_layout(site: Site) -> _Layout:
     geometry = geometry_of(site)
+    line, rows = geometry["line_bytes"], geometry["kernel_height"]
+    row_blocks = -(-geometry["part_bytes"] // BLOCK)
     is_dense = isinstance(site.node.op, FullyConnected)
-    is_whole = geometry["part_bytes"] % BLOCK == 0
-    if geometry["parts"] > 1 or geometry["dilation_y"] > 1 or (is_dense and not is_whole):
-        return None
-    part, rows, line = (
-        geometry["part_bytes"], geometry["kernel_height"], geometry["line_bytes"],
-    )  # fmt: skip
-    row_blocks = -(-part // BLOCK)
-    last_window = (geometry["out_width"] - 1) * geometry["step_bytes"]
-    if is_whole and (is_dense or not is_padded(site)):
+    if _is_whole(site) and (is_dense or not is_padded(site)):
         next_row = geometry["out_width"] * geometry["step_bytes"]
         is_one_row = next_row == geometry["stride_y"] * line
         return _Layout(rows, row_blocks, line, 0, is_one_row)
-    return _Layout(rows, row_blocks, last_window + part, last_window + part, False)
+    row = _padded_row(site)
+    return _Layout(rows, row_blocks, row, row, False)
 
 
-def _known_layout(site: Site) -> _Layout:
-    layout = _layout(site)
-    assert layout is not None
-    return layout
+@once_a_site
+def _narrow_layout(site: Site) -> _Layout:
+    """Of gathered windows."""
+    row = _padded_row(site)
+    return _Layout(1, -(-matrix_of(site).shape[1] // BLOCK), row, row, False)
 
 
-def _code(site: Site) -> DirectCode:
-    layout = _known_layout(site)
-    is_literal = matrix_form(site).kind is FormKind.LITERAL
-    return DirectCode(layout.blocks, layout.turns == 1, is_literal)
-
-
-def _fields(site: Site) -> tuple[Field, ...]:
-    """In the order of `glowmcu_direct_mve`."""
-    layout, geometry, form = _known_layout(site), geometry_of(site), matrix_form(site)
-    matrix = matrix_of(site)
+def _parameters(site: Site, layout: _Layout, apart: int) -> Parameters:
+    """The `glowmcu_direct_mve`."""
+    geometry, form, matrix = geometry_of(site), matrix_form(site), matrix_of(site)
     rows = matrix.reshape(len(matrix), layout.rows, -1)
     room = layout.row_blocks * BLOCK - rows.shape[2]
     padded = np.pad(rows, ((0, 0), (0, 0), (0, room))).reshape(len(matrix), -1)
     stream = matrix_stream(padded, form)
     named = ("out_width", "kernel_height", "stride_y", "in_height", "line_bytes")
-    return (
+    fields = (
         Field("channels", len(matrix)),
         Field("scale", scale_mve(form).parameters),
         Field("stream", ConstantArray("stream", stream, "weights and scales, 4 channels a group")),
         Field("stream_bytes", 4 * stream.size),
         Field("steps", ConstantArray("steps", layout.steps(), "between turns, doubled")),
-        Field("apart", geometry["step_bytes"]),
+        Field("apart", apart),
         *(Field(name, geometry[name]) for name in named),
         Field("row_bytes", layout.row_bytes),
         *(Field(name, geometry[name]) for name in ("pad_top", "pad_bytes", "in_zero_point")),
         Field("is_one_row", int(layout.is_one_row)),
     )
+    return Parameters("glowmcu_direct_mve", fields)

@@ -22,7 +22,7 @@ TILE = 4
 MOST_BLOCKS = 8
 
 #: The stack frame; LDM takes its first words.
-_PRESHIFT, _END, _CHANNELS, _STEPS, _APART, _LEFT, _STREAM, _FRAME = range(0, 32, 4)
+_PRESHIFT, _END, _CHANNELS, _RESULTS_END, _STEPS, _APART, _LEFT, _STREAM, _FRAME = range(0, 36, 4)
 #: Places in `glowmcu_direct_mve`.
 _P_CHANNELS, _P_PRESHIFT, _P_CLAMP, _, _P_STREAM, _P_BYTES, _P_STEPS, _P_APART = range(0, 32, 4)
 
@@ -34,16 +34,19 @@ class DirectCode:
     """What of a layer is part of the code.
 
     `blocks` of a turn. `is_once`: a window is one turn, so that there is no table of steps.
+    `is_partial`: channels are no multiple of four, so that the last results of a window are masked.
     """
 
     blocks: int
     is_once: bool
     is_literal: bool
+    is_partial: bool
 
     @property
     def suffix(self) -> str:
         """What tells functions apart."""
-        return f"{self.blocks}{'o' * self.is_once}{'l' * self.is_literal}"
+        letters = "o" * self.is_once + "l" * self.is_literal + "p" * self.is_partial
+        return f"{self.blocks}{letters}"
 
     @property
     def size_bytes(self) -> int:
@@ -68,9 +71,9 @@ def direct_assembly(code: DirectCode) -> tuple[str, ...]:
         *_rest_of_window(code),
         *_scale(code),
         "bne 1b",
-        *_late(code),
+        *_beside(_late(code), ()),
         f"ldrd r4, r6, [sp, #{_APART}]",
-        f"ldr r2, [sp, #{_CHANNELS}]",
+        f"ldrd r2, r7, [sp, #{_CHANNELS}]",
         "add r1, r1, r4, lsl #1",
         "add r7, r7, r2",
         "cmp r6, #0",
@@ -89,7 +92,8 @@ def _enter(code: DirectCode) -> Iterator[str]:
     yield from ("push {r4-r11, lr}", f"vpush {{d8-d{_last_saved(code)}}}", f"sub sp, #{_FRAME}")
     yield from (f"ldrd r4, r6, [r0, #{_P_CHANNELS}]", f"ldrd r8, r10, [r0, #{_P_STREAM}]")
     yield from (f"ldrd r9, r12, [r0, #{_P_STEPS}]", "add r10, r8")
-    yield from (f"strd r6, r10, [sp, #{_PRESHIFT}]", f"strd r4, r9, [sp, #{_CHANNELS}]")
+    yield from (f"strd r6, r10, [sp, #{_PRESHIFT}]", f"str r4, [sp, #{_CHANNELS}]")
+    yield f"str r9, [sp, #{_STEPS}]"
     yield from (f"strd r12, r3, [sp, #{_APART}]", f"str r8, [sp, #{_STREAM}]", "mov r7, r2")
     if code.is_literal:
         yield f"ldrd r4, r6, [r0, #{_P_CLAMP}]"
@@ -99,6 +103,7 @@ def _enter(code: DirectCode) -> Iterator[str]:
 def _pair() -> Iterator[str]:
     yield "8: /* two windows; of the last one alone, that one twice */"
     yield from (f"ldrd r4, r6, [sp, #{_APART}]", f"ldr r5, [sp, #{_STREAM}]")
+    yield from (f"ldr r2, [sp, #{_CHANNELS}]", "add r2, r7", f"str r2, [sp, #{_RESULTS_END}]")
     yield from ("subs r6, r6, #2", f"str r6, [sp, #{_LEFT}]")
     yield from ("itt mi", "movmi r4, #0", f"strmi r4, [sp, #{_CHANNELS}]")
     yield from ("add r11, r1, r4", f"ldr r9, [sp, #{_STEPS}]")
@@ -137,7 +142,7 @@ def _at(register: str, offset: int) -> str:
 def _beside(first: Sequence[str], second: Sequence[str]) -> list[str]:
     """One of `second` behind each of `first`, as long as there are any."""
     merged = zip_longest(first, second)
-    return [line for pair in merged for line in pair if line is not None]
+    return [line for pair in merged for part in pair if part for line in part.splitlines()]
 
 
 def _rest_of_window(code: DirectCode) -> Iterator[str]:
@@ -157,7 +162,9 @@ def _scale(code: DirectCode) -> Iterator[str]:
     for vector, (a, b, c, d) in zip(("q4", "q5"), _SUMS, strict=True):
         yield from (f"vmov {vector}[2], {vector}[0], {a}, {c}",)
         yield from (f"vmov {vector}[3], {vector}[1], {b}, {d}",)
-    yield "ldm sp, {r0, r2, r3, r9}"
+    yield "ldm sp, {r0, r2, r3, r4, r9}"
+    if code.is_partial:
+        yield from ("sub r4, r4, r7", "vctp.32 r4")
     if code.is_literal:
         yield from ("vadd.i32 q4, q4, q2", "vldrw.32 q1, [r5], #16", "vadd.i32 q5, q5, q2")
         yield from ("vqrdmulh.s32 q2, q4, q1", "vshr.s32 q4, q4, #31", "vqrdmulh.s32 q3, q5, q1")
@@ -172,7 +179,9 @@ def _scale(code: DirectCode) -> Iterator[str]:
 
 def _late(code: DirectCode) -> tuple[str, ...]:
     """The second half, beside other sums."""
-    stores = ("vstrb.32 q4, [r7], #4", "vstrb.32 q5, [r3]")
+    stores: tuple[str, ...] = ("vstrb.32 q4, [r7], #4", "vstrb.32 q5, [r3]")
+    if code.is_partial:
+        stores = ("\n".join(("vpstt", "vstrbt.32 q4, [r7], #4", "vstrbt.32 q5, [r3]")),)
     if code.is_literal:
         return (
             "vmax.s32 q4, q4, q6", "vmax.s32 q5, q5, q6", "vmin.s32 q4, q4, q7",
