@@ -8,11 +8,29 @@
 
 #include "glowmcu_direct_rows_mve.h"
 
+/* `count` windows from `in` on; the last ones by way of `scratch`. */
+GLOWMCU_CODE
+static inline void glowmcu_direct_mve_one_row(const glowmcu_direct_mve *p,
+    glowmcu_direct_mve_windows windows, const int8_t *in, int8_t *out, int8_t *scratch,
+    int32_t count)
+{
+    const int32_t last = (p->copied < count) ? p->copied : count;
+    const int32_t first = count - last;
+
+    if (first > 0) {
+        windows(p, in, out, first);
+    }
+    if (last > 0) {
+        glowmcu_mve_copy(scratch, in + first * p->apart, last * p->apart);
+        windows(p, scratch, out + first * p->channels, last);
+    }
+}
+
 /*
  * Output rows [first_row, end_row) by `windows`. Reads the input rows under them, writes only those
  * rows. `in` begins with the first of these input rows, `out` with row first_row. Results may
  * overwrite input that nothing reads any more.
- * `scratch`: kernel_height rows of row_bytes, and 15 bytes that meet weights of 0.
+ * `scratch`: kernel_height rows of row_bytes, or copied windows, and 15 bytes that meet weights of 0.
  */
 GLOWMCU_CODE
 static void glowmcu_direct_mve_rows(const glowmcu_direct_mve *p,
@@ -20,7 +38,8 @@ static void glowmcu_direct_mve_rows(const glowmcu_direct_mve *p,
     int32_t first_row, int32_t end_row)
 {
     if (p->is_one_row != 0) {
-        windows(p, in, out, (end_row - first_row) * p->out_width);
+        glowmcu_direct_mve_one_row(p, windows, in, out, scratch,
+            (end_row - first_row) * p->out_width);
         return;
     }
     for (int32_t oy = first_row; oy < end_row; ++oy) {

@@ -32,6 +32,7 @@ typedef struct {
     int32_t pad_bytes;  /* left of the image */
     int32_t in_zero_point;
     int32_t is_one_row; /* 1: the windows of all rows are equally far apart */
+    int32_t copied;     /* of those, the last ones, whose last vectors end behind the image */
 } glowmcu_direct_mve;
 
 #if GLOWMCU_HAS_MVE

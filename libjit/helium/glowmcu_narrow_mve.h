@@ -41,7 +41,7 @@ static inline void glowmcu_narrow_mve_gather(const glowmcu_narrow_mve *p, const 
 }
 
 /*
- * Output rows [first_row, end_row) by `windows`; Reads the input rows under them, writes only those
+ * Output rows [first_row, end_row) by `windows`. Reads the input rows under them, writes only those
  * rows. `in` begins with the first of these input rows, `out` with row first_row. Results may
  * overwrite input that nothing reads any more.
  * `scratch`: GLOWMCU_NARROW_MVE_WINDOWS windows of direct.apart bytes and 16 bytes, then

@@ -180,6 +180,15 @@ def direct_layers() -> Layers:
         "batch of two, one row": replace(base, shape=(2, 1, 3, 16), kernel=(1, 1)),
     }
     found |= {name: conv(CONV, scaled(case)) for name, case in others.items()}
+    ends = [(1, 7, 3), (2, 9, 1), (3, 3, 15), (5, 5, 31), (1, 2, 1), (4, 4, 57), (2, 1, 17)]
+    found |= {
+        f"1x1 on {h}x{w}x{c}": conv(
+            CONV, scaled(Case((1, h, w, c), 6, (1, 1), out_zero_point=-128))
+        )
+        for h, w, c in ends
+    }
+    found["five rows of 37"] = dense(5, 37, 11)
+    found["two batches of 1x1x19"] = conv(CONV, scaled(Case((2, 3, 3, 19), 9, (1, 1))))
     found["five rows of 32"] = dense(5, 32, 8, zero_point=3)
     found["two rows of 160"] = dense(2, 160, 4)
     found["one channel by depth"] = conv(DEPTHWISE, scaled(Case((1, 6, 5, 1), 8, (3, 3), (2, 2))))

@@ -74,7 +74,8 @@ _CYCLES = {
 class _Layout:
     """How windows lie: `row_blocks` vectors in each of `rows` rows that are `line_bytes` apart.
 
-    `row_bytes` of a row in scratch, 0 where the image is read as it is.
+    `row_bytes` of a row in scratch, 0 where the image is read as it is, but for `copied` windows at
+    its end whose last vectors reach beyond it.
     """
 
     rows: int
@@ -82,6 +83,7 @@ class _Layout:
     line_bytes: int
     row_bytes: int
     is_one_row: bool
+    copied: int = 0
 
     @property
     def blocks(self) -> int:
@@ -201,11 +203,6 @@ class DirectMatrix(_DirectKernel):
     struct = "glowmcu_direct_mve"
     walk_bytes = 400
 
-    def accepts(self, site: Site, target: Target) -> bool:
-        is_dense = isinstance(site.node.op, FullyConnected)
-        # Vectors that are not whole would all be copied.
-        return super().accepts(site, target) and not (is_dense and not _is_whole(site))
-
     def layout(self, site: Site) -> _Layout:
         return _direct_layout(site)
 
@@ -213,7 +210,8 @@ class DirectMatrix(_DirectKernel):
         layout = self.layout(site)
         # A pointer is handed over even where nothing is copied.
         beyond = layout.row_blocks * BLOCK - geometry_of(site)["part_bytes"]
-        return layout.rows * layout.row_bytes + beyond if layout.row_bytes else TILE
+        copied = layout.copied * geometry_of(site)["part_bytes"] or layout.rows * layout.row_bytes
+        return copied + beyond if copied else TILE
 
     def overlaps(self, site: Site) -> Overlaps:
         """Rows are copied before a row of results is written, or windows are read by pairs."""
@@ -271,10 +269,6 @@ class NarrowMatrix(_DirectKernel):
         return Parameters(self.struct, fields)
 
 
-def _is_whole(site: Site) -> bool:
-    return geometry_of(site)["part_bytes"] % BLOCK == 0
-
-
 def _padded_row(site: Site) -> int:
     """Bytes under the windows of a row."""
     geometry = geometry_of(site)
@@ -285,14 +279,26 @@ def _padded_row(site: Site) -> int:
 def _direct_layout(site: Site) -> _Layout:
     geometry = geometry_of(site)
     line, rows = geometry["line_bytes"], geometry["kernel_height"]
-    row_blocks = -(-geometry["part_bytes"] // BLOCK)
+    step, part = geometry["step_bytes"], geometry["part_bytes"]
+    row_blocks = -(-part // BLOCK)
+    beyond = row_blocks * BLOCK - part
+    is_one_row = geometry["out_width"] * step == geometry["stride_y"] * line
     is_dense = isinstance(site.node.op, FullyConnected)
-    if _is_whole(site) and (is_dense or not is_padded(site)):
-        next_row = geometry["out_width"] * geometry["step_bytes"]
-        is_one_row = next_row == geometry["stride_y"] * line
-        return _Layout(rows, row_blocks, line, 0, is_one_row)
+    if is_dense or not is_padded(site):
+        if not beyond:
+            return _Layout(rows, row_blocks, line, 0, is_one_row)
+        if rows == 1 and part == step and is_one_row:
+            return _Layout(1, row_blocks, line, 0, True, _copied(site, -(-beyond // part)))
     row = _padded_row(site)
     return _Layout(rows, row_blocks, row, row, False)
+
+
+def _copied(site: Site, least: int) -> int:
+    """Windows at the end, at least so many, that leave pairs."""
+    windows = pixels_of(site)
+    if not isinstance(site.node.op, FullyConnected):
+        windows //= site.signature.output.shape[0]
+    return min(windows, least + (windows - least) % 2)
 
 
 @once_a_site
@@ -321,5 +327,6 @@ def _parameters(site: Site, layout: _Layout, apart: int) -> Parameters:
         Field("row_bytes", layout.row_bytes),
         *(Field(name, geometry[name]) for name in ("pad_top", "pad_bytes", "in_zero_point")),
         Field("is_one_row", int(layout.is_one_row)),
+        Field("copied", layout.copied),
     )
     return Parameters("glowmcu_direct_mve", fields)

@@ -11,9 +11,8 @@ of the literal form.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
 
 #: Bytes of a vector, and channels of a tile.
 BLOCK = 16
@@ -25,6 +24,15 @@ MOST_BLOCKS = 8
 _PRESHIFT, _END, _CHANNELS, _RESULTS_END, _STEPS, _APART, _LEFT, _STREAM, _FRAME = range(0, 36, 4)
 #: Places in `glowmcu_direct_mve`.
 _P_CHANNELS, _P_PRESHIFT, _P_CLAMP, _, _P_STREAM, _P_BYTES, _P_STEPS, _P_APART = range(0, 32, 4)
+
+#: Orders of a block: products of window a and b with channels 0 to 3, loads, and what is left of
+#: the four channels before, for which a dot stands; as `benchmarks.helium_schedule` finds them.
+_ALONE = "a0 x1 b0 w1 a1 w2 b1 a2 w3 b2 w4 a3 x2 b3"
+_BESIDE_FLOOR = "w0 . x1 . w1 . a0 . b0 w2 a1 . . b1 . a2 . b2 w3 a3 w4 b3 x2"
+_BESIDE_LITERAL = "w0 . x1 . a0 w1 b0 . a1 . w2 a2 . . b1 b2 w3 b3 w4 a3 x2"
+#: The same at the end of a turn, with the step to the next one, of which s1 sets the carry.
+_STEPS_BETWEEN = "a0 x1 b0 w1 s0 a1 w2 b1 s1 s2 a2 w3 b2 w4 a3 x2 b3 s3"
+_STEPS_LAST = " s0 s1 s2 s3 x2"
 
 _SUMS = (("r0", "r2", "r4", "r6"), ("r8", "r10", "r12", "lr"))
 
@@ -65,13 +73,11 @@ def direct_assembly(code: DirectCode) -> tuple[str, ...]:
         *_block(code, 0, is_first=True),
         "b 2f",
         "1: /* four more channels */",
-        "vldrb.8 q2, [r5], #16",
-        *_beside(_block(code, 0, is_first=True), _late(code)),
+        *_block(code, 0, True, _BESIDE_LITERAL if code.is_literal else _BESIDE_FLOOR),
         "2:",
-        *_rest_of_window(code),
-        *_scale(code),
+        *_window_and_scale(code),
         "bne 1b",
-        *_beside(_late(code), ()),
+        *_late(code),
         f"ldrd r4, r6, [sp, #{_APART}]",
         f"ldrd r2, r7, [sp, #{_CHANNELS}]",
         "add r1, r1, r4, lsl #1",
@@ -109,40 +115,59 @@ def _pair() -> Iterator[str]:
     yield from ("add r11, r1, r4", f"ldr r9, [sp, #{_STEPS}]")
 
 
-def _block(code: DirectCode, number: int, is_first: bool) -> list[str]:
-    """A block of a turn, of which q0 and q2 are loaded; loads those of the next one."""
-    a = "" if is_first else "a"
-    (a0, a1, a2, a3), (b0, b1, b2, b3) = _SUMS
+def _block(code: DirectCode, number: int, is_first: bool, order: str = _ALONE) -> list[str]:
+    """A block of a turn, of which q0 and q2 are loaded; loads those of the next one.
+
+    The last one of a turn takes the step to the next turn. In the first block of all, r3 is where
+    results are until they are stored beside it.
+    """
     is_last = number + 1 == code.blocks
     ahead = 0 if is_last else BLOCK * (number + 1)
-    has_step = is_last and not code.is_once
-    # r3 is where results are, until they are stored beside the first block.
-    is_late = has_step and is_first
-    step = ["ldr r3, [r9], #4"] * (has_step and not is_late)
-    move = ["asrs r3, r3, #1", "add r1, r3"] * (has_step and not is_late)
-    end = [f"vldrb.8 q0, {_at('r1', ahead)}"], ["add r11, r3"] * has_step
-    if is_late:
-        end = [], ["ldr r3, [r9], #4", "asrs r3, r3, #1", "add r1, r3", "add r11, r3", *end[0]]
-    return [
-        f"vmladav{a}.s8 {a0}, q0, q2", f"vldrb.8 q1, {_at('r11', BLOCK * number)}",
-        f"vmladav{a}.s8 {b0}, q1, q2", "vldrb.8 q3, [r5], #16", *step,
-        f"vmladav{a}.s8 {a1}, q0, q3", "vldrb.8 q2, [r5], #16",
-        f"vmladav{a}.s8 {b1}, q1, q3", *move,
-        f"vmladav{a}.s8 {a2}, q0, q2", "vldrb.8 q3, [r5], #16",
-        f"vmladav{a}.s8 {b2}, q1, q2", "vldrb.8 q2, [r5], #16",
-        f"vmladav{a}.s8 {a3}, q0, q3", *end[0],
-        f"vmladav{a}.s8 {b3}, q1, q3", *end[1],
-    ]  # fmt: skip
+    lines = {
+        **_products(is_first),
+        "w0": "vldrb.8 q2, [r5], #16",
+        "x1": f"vldrb.8 q1, {_at('r11', BLOCK * number)}",
+        "w1": "vldrb.8 q3, [r5], #16",
+        "w2": "vldrb.8 q2, [r5], #16",
+        "w3": "vldrb.8 q3, [r5], #16",
+        "w4": "vldrb.8 q2, [r5], #16",
+        "x2": f"vldrb.8 q0, {_at('r1', ahead)}",
+        "s0": "ldr r3, [r9], #4",
+        "s1": "asrs r3, r3, #1",
+        "s2": "add r1, r3",
+        "s3": "add r11, r3",
+    }
+    if is_last and not code.is_once:
+        order = order.replace(" x2", "") + _STEPS_LAST if is_first else _STEPS_BETWEEN
+    late = iter(_late(code))
+    found = []
+    for key in order.split():
+        found.append(lines[key] if key != "." else next(late, ""))
+        if found[-1] == "vpstt":
+            found += late
+    return [line for line in found if line]
+
+
+def _products(is_first: bool) -> dict[str, str]:
+    """Sums of both windows, by letter and channel."""
+    name = "vmladav.s8" if is_first else "vmladava.s8"
+    return {
+        f"{'ab'[window]}{channel}": f"{name} {sum_}, q{window}, q{2 + channel % 2}"
+        for window, sums in enumerate(_SUMS)
+        for channel, sum_ in enumerate(sums)
+    }
 
 
 def _at(register: str, offset: int) -> str:
     return f"[{register}, #{offset}]" if offset else f"[{register}]"
 
 
-def _beside(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    """One of `second` behind each of `first`, as long as there are any."""
-    merged = zip_longest(first, second)
-    return [line for pair in merged for part in pair if part for line in part.splitlines()]
+def _window_and_scale(code: DirectCode) -> list[str]:
+    """All blocks but the first one, and the first half of scaling."""
+    window, scale = list(_rest_of_window(code)), list(_scale(code))
+    if code.is_once and window:
+        window[-2:] = [window[-2], scale.pop(0), window[-1]]
+    return window + scale
 
 
 def _rest_of_window(code: DirectCode) -> Iterator[str]:
@@ -157,37 +182,40 @@ def _rest_of_window(code: DirectCode) -> Iterator[str]:
     yield from ("bcc 3b", "4:")
 
 
-def _scale(code: DirectCode) -> Iterator[str]:
+def _scale(code: DirectCode) -> tuple[str, ...]:
     """The first half of scaling, q2 is loaded; flags tell whether there are more channels."""
-    for vector, (a, b, c, d) in zip(("q4", "q5"), _SUMS, strict=True):
-        yield from (f"vmov {vector}[2], {vector}[0], {a}, {c}",)
-        yield from (f"vmov {vector}[3], {vector}[1], {b}, {d}",)
-    yield "ldm sp, {r0, r2, r3, r4, r9}"
-    if code.is_partial:
-        yield from ("sub r4, r4, r7", "vctp.32 r4")
+    known = "ldm sp, {r0, r2, r3, r4, r9}"
+    left = ("sub r4, r4, r7", "vctp.32 r4") if code.is_partial else ()
     if code.is_literal:
-        yield from ("vadd.i32 q4, q4, q2", "vldrw.32 q1, [r5], #16", "vadd.i32 q5, q5, q2")
-        yield from ("vqrdmulh.s32 q2, q4, q1", "vshr.s32 q4, q4, #31", "vqrdmulh.s32 q3, q5, q1")
-        yield from ("vldrw.32 q1, [r5], #16", "vshr.s32 q5, q5, #31", "vadd.i32 q4, q4, q2")
-        yield from ("vldrw.32 q2, [r5], #16", "vadd.i32 q5, q5, q3", "add r3, r7")
-        yield from ("vadd.i32 q4, q4, q1", "vadd.i32 q5, q5, q1", "cmp r5, r2")
-        yield from ("vshl.s32 q4, q4, q2", "vshl.s32 q5, q5, q2")
-    else:
-        yield from ("vshl.s32 q4, r0", "vldrw.32 q6, [r5], #16", "vshl.s32 q5, r0")
-        yield from ("vadd.i32 q4, q4, q2", "add r3, r7", "cmp r5, r2", "vadd.i32 q5, q5, q2")
+        return (
+            "vmov q4[2], q4[0], r0, r4", "vmov q4[3], q4[1], r2, r6", "vadd.i32 q4, q4, q2",
+            "vmov q5[2], q5[0], r8, r12", "vldrw.32 q1, [r5], #16", "vmov q5[3], q5[1], r10, lr",
+            "vadd.i32 q5, q5, q2", "vqrdmulh.s32 q2, q4, q1", "vshr.s32 q4, q4, #31",
+            "vqrdmulh.s32 q3, q5, q1", "vadd.i32 q4, q4, q2", "vshr.s32 q5, q5, #31", known,
+            "vadd.i32 q5, q5, q3", "vldrw.32 q1, [r5], #16", *left, "vadd.i32 q4, q4, q1",
+            "vldrw.32 q2, [r5], #16", "vshl.s32 q4, q4, q2", "add r3, r7", "vadd.i32 q5, q5, q1",
+            "cmp r5, r2", "vshl.s32 q5, q5, q2",
+        )  # fmt: skip
+    return (
+        "vmov q4[2], q4[0], r0, r4", "vmov q4[3], q4[1], r2, r6", "vmov q5[2], q5[0], r8, r12",
+        "vmov q5[3], q5[1], r10, lr", known, "vshl.s32 q4, r0", "vldrw.32 q6, [r5], #16",
+        "vshl.s32 q5, r0", "add r3, r7", "vadd.i32 q4, q4, q2", *left, "cmp r5, r2",
+        "vadd.i32 q5, q5, q2",
+    )  # fmt: skip
 
 
 def _late(code: DirectCode) -> tuple[str, ...]:
     """The second half, beside other sums."""
-    stores: tuple[str, ...] = ("vstrb.32 q4, [r7], #4", "vstrb.32 q5, [r3]")
-    if code.is_partial:
-        stores = ("\n".join(("vpstt", "vstrbt.32 q4, [r7], #4", "vstrbt.32 q5, [r3]")),)
+    first: tuple[str, ...]
     if code.is_literal:
-        return (
-            "vmax.s32 q4, q4, q6", "vmax.s32 q5, q5, q6", "vmin.s32 q4, q4, q7",
-            "vmin.s32 q5, q5, q7", *stores,
+        first = ("vmax.s32 q4, q4, q6", "vmin.s32 q4, q4, q7")
+        second: tuple[str, ...] = ("vmax.s32 q5, q5, q6", "vmin.s32 q5, q5, q7")
+    else:
+        first = (
+            "vmulh.s32 q4, q4, q6", "vmulh.s32 q5, q5, q6", "vshrnb.i32 q4, q4, #16",
+            "vqmovnb.s16 q4, q4", "vshrnb.i32 q5, q5, #16",
         )  # fmt: skip
-    return (
-        "vmulh.s32 q4, q4, q6", "vmulh.s32 q5, q5, q6", "vshrnb.i32 q4, q4, #16",
-        "vshrnb.i32 q5, q5, #16", "vqmovnb.s16 q4, q4", "vqmovnb.s16 q5, q5", *stores,
-    )  # fmt: skip
+        second = ("vqmovnb.s16 q5, q5",)
+    if code.is_partial:
+        return (*first, *second, "vpstt", "vstrbt.32 q4, [r7], #4", "vstrbt.32 q5, [r3]")
+    return (*first, "vstrb.32 q4, [r7], #4", *second, "vstrb.32 q5, [r3]")
