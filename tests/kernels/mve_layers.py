@@ -105,6 +105,7 @@ def pointwise_layers() -> Layers:
     }
     found["batch of two"] = conv(CONV, replace(base, shape=(2, 1, 3, 16)))
     found["640 to 128"] = dense(1, 640, 128)
+    found["one pixel, batch of two"] = conv(CONV, replace(base, shape=(2, 1, 1, 16), depth_out=9))
     found["sixteen to one"] = dense(1, 16, 1, out_zero_point=9)
     found["five rows"] = dense(5, 32, 6, zero_point=3)
     return {**found, **forms(CONV, base)}

@@ -29,6 +29,7 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
     "short pixels": ("matrix.short_mve", mve.short_layers),
     "windows": ("matrix.windows_mve", mve.window_layers),
     "direct": ("matrix.direct_mve", mve.direct_layers),
+    "blocks": ("matrix.blocks_mve", mve.direct_layers),
     "narrow": ("matrix.narrow_mve", mve.narrow_layers),
     "depthwise": ("depthwise_conv_2d.mve", mve.depthwise_layers),
     "depthwise pairs": ("depthwise_conv_2d.pairs_mve", mve.depthwise_pairs_layers),

@@ -8,7 +8,7 @@ into scratch, each row once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -74,8 +74,8 @@ _CYCLES = {
 class _Layout:
     """How windows lie: `row_blocks` vectors in each of `rows` rows that are `line_bytes` apart.
 
-    `row_bytes` of a row in scratch, 0 where the image is read as it is, but for `copied` windows at
-    its end whose last vectors reach beyond it.
+    `blocks` of them are a turn. `row_bytes` of a row in scratch, 0 where the image is read as it
+    is, but for `copied` windows at its end whose last vectors reach beyond it.
     """
 
     rows: int
@@ -83,14 +83,8 @@ class _Layout:
     line_bytes: int
     row_bytes: int
     is_one_row: bool
+    blocks: int
     copied: int = 0
-
-    @property
-    def blocks(self) -> int:
-        """Of a turn."""
-        if self.rows == 1 and self.row_blocks <= _MOST_AT_ONCE:
-            return self.row_blocks
-        return next(blocks for blocks in _TURNS if self.row_blocks % blocks == 0)
 
     @property
     def turns(self) -> int:
@@ -201,7 +195,7 @@ class DirectMatrix(_DirectKernel):
     """What follows a row of a window in its last vector is read as well."""
 
     struct = "glowmcu_direct_mve"
-    walk_bytes = 400
+    walk_bytes = 450
 
     def layout(self, site: Site) -> _Layout:
         return _direct_layout(site)
@@ -225,6 +219,17 @@ class DirectMatrix(_DirectKernel):
         row = 0 if layout.is_one_row else signature.output.shape[2]
         blocks = pixel_blocks(len(first), 2, row=row)
         return block_overlaps(signature, first, blocks, reads_first=False)
+
+
+@kernel("matrix.blocks_mve", Conv2D, DepthwiseConv2D, FullyConnected)
+class BlocksMatrix(DirectMatrix):
+    """The same a block at a time, with masks: a function for windows of any size."""
+
+    def layout(self, site: Site) -> _Layout:
+        return replace(super().layout(site), blocks=1)
+
+    def _code(self, site: Site) -> DirectCode:
+        return DirectCode(1, False, matrix_form(site).kind is FormKind.LITERAL, True)
 
 
 @kernel("matrix.narrow_mve", Conv2D, DepthwiseConv2D)
@@ -284,13 +289,22 @@ def _direct_layout(site: Site) -> _Layout:
     beyond = row_blocks * BLOCK - part
     is_one_row = geometry["out_width"] * step == geometry["stride_y"] * line
     is_dense = isinstance(site.node.op, FullyConnected)
+    blocks = _turn(rows, row_blocks)
     if is_dense or not is_padded(site):
         if not beyond:
-            return _Layout(rows, row_blocks, line, 0, is_one_row)
+            return _Layout(rows, row_blocks, line, 0, is_one_row, blocks)
         if rows == 1 and part == step and is_one_row:
-            return _Layout(1, row_blocks, line, 0, True, _copied(site, -(-beyond // part)))
+            copied = _copied(site, -(-beyond // part))
+            return _Layout(1, row_blocks, line, 0, True, blocks, copied)
     row = _padded_row(site)
-    return _Layout(rows, row_blocks, row, row, False)
+    return _Layout(rows, row_blocks, row, row, False, blocks)
+
+
+def _turn(rows: int, row_blocks: int) -> int:
+    """Blocks of a turn: all of a short window, else some of a row."""
+    if rows == 1 and row_blocks <= _MOST_AT_ONCE:
+        return row_blocks
+    return next(blocks for blocks in _TURNS if row_blocks % blocks == 0)
 
 
 def _copied(site: Site, least: int) -> int:
@@ -304,8 +318,8 @@ def _copied(site: Site, least: int) -> int:
 @once_a_site
 def _narrow_layout(site: Site) -> _Layout:
     """Of gathered windows."""
-    row = _padded_row(site)
-    return _Layout(1, -(-matrix_of(site).shape[1] // BLOCK), row, row, False)
+    row, blocks = _padded_row(site), -(-matrix_of(site).shape[1] // BLOCK)
+    return _Layout(1, blocks, row, row, False, _turn(1, blocks))
 
 
 def _parameters(site: Site, layout: _Layout, apart: int) -> Parameters:
