@@ -63,9 +63,9 @@ _CYCLES = {
     "pair": 22.0,
     "row": 80.0,
     "value": 0.25,
-    "window": 14.0,
+    "window": 40.0,
     "part": 5.5,
-    "windows": 40.0,
+    "fill": 60.0,
     "call": 60.0,
 }
 
@@ -248,11 +248,14 @@ class NarrowMatrix(_DirectKernel):
         return _narrow_layout(site)
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        pixels = pixels_of(site)
-        height, batch = geometry_of(site)["kernel_height"], site.signature.output.shape[0]
-        blocks = batch * -(-pixels // batch // self.at_once)
-        gathered = {"window": pixels, "part": pixels * height, "windows": blocks}
-        return {**super().work(site, target), **gathered}
+        geometry, (batch, height) = geometry_of(site), site.signature.output.shape[:2]
+        rows, pixels = geometry["kernel_height"], pixels_of(site)
+        # Pairs are as many as windows say.
+        work = {
+            name: amount for name, amount in super().work(site, target).items() if name != "pair"
+        }
+        filled = batch * height * min(geometry["stride_y"], rows)
+        return {**work, "window": pixels, "part": pixels * rows, "fill": filled}
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
         layout = self.layout(site)
