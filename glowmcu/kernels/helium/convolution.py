@@ -119,12 +119,6 @@ def geometry_of(site: Site) -> dict[str, int]:
     }
 
 
-def _is_vector(site: Site) -> bool:
-    """Whether there is a single row, so that nothing needs pairs."""
-    shape = site.signature.output.shape
-    return pixels_of(site) == 1 or (pixels_of(site) == shape[0] and len(shape) == 4)
-
-
 class MatrixKernel(Kernel):
     """What all ways to get at the rows share."""
 
@@ -190,14 +184,9 @@ class RowsMatrix(MatrixKernel):
     def cost(self, site: Site, target: Target) -> Cost:
         cycles = sum(MATRIX_CYCLES[name] * n for name, n in self.work(site, target).items())
         flash = self.flash_bytes(site, target)
-        name, code_bytes = "glowmcu_pointwise_mve_s8", 1050
-        if _is_vector(site):
-            name, code_bytes = "glowmcu_vector_mve_s8", 450
-        return Cost(cycles, code_bytes, flash, code_key=name)
+        return Cost(cycles, 700, flash, code_key="glowmcu_pointwise_mve_s8")
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        if _is_vector(site):
-            return self.code(site, "glowmcu_vector_mve", (), 0)
         fields = (Field("out_width", geometry_of(site)["out_width"]),)
         return self.code(site, "glowmcu_pointwise_mve", fields, 0)
 

@@ -221,6 +221,17 @@ class DirectMatrix(_DirectKernel):
         return block_overlaps(signature, first, blocks, reads_first=False)
 
 
+@kernel("matrix.masked_mve", Conv2D, DepthwiseConv2D, FullyConnected)
+class MaskedMatrix(DirectMatrix):
+    """The same with masks that it does not need, by a function that other layers have."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return super().accepts(site, target) and len(matrix_of(site)) % TILE == 0
+
+    def _code(self, site: Site) -> DirectCode:
+        return replace(super()._code(site), is_partial=True)
+
+
 @kernel("matrix.blocks_mve", Conv2D, DepthwiseConv2D, FullyConnected)
 class BlocksMatrix(DirectMatrix):
     """The same a block at a time, with masks: a function for windows of any size."""
