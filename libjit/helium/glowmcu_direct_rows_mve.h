@@ -92,14 +92,10 @@ static inline void glowmcu_direct_mve_fill(const glowmcu_direct_mve *p, const in
     const int32_t room = p->row_bytes - p->pad_bytes;
     const int32_t inside = (p->line_bytes < room) ? p->line_bytes : room;
 
-    if (iy < 0 || iy >= p->in_height) {
-        glowmcu_mve_fill(row, p->in_zero_point, p->row_bytes);
-        return;
+    glowmcu_mve_fill(row, p->in_zero_point, p->row_bytes);
+    if (iy >= 0 && iy < p->in_height) {
+        glowmcu_mve_copy(row + p->pad_bytes, in + (iy - in_top) * p->line_bytes, inside);
     }
-    glowmcu_mve_fill(row, p->in_zero_point, p->pad_bytes);
-    row += p->pad_bytes;
-    glowmcu_mve_copy(row, in + (iy - in_top) * p->line_bytes, inside);
-    glowmcu_mve_fill(row + inside, p->in_zero_point, room - inside);
 }
 
 /* The rows under output row `oy` to `scratch`, one after the other; row `oy - 1` was there. */
