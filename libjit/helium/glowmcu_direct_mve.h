@@ -30,7 +30,8 @@ static inline void glowmcu_direct_mve_one_row(const glowmcu_direct_mve *p,
  * Output rows [first_row, end_row) by `windows`. Reads the input rows under them, writes only those
  * rows. `in` begins with the first of these input rows, `out` with row first_row. Results may
  * overwrite input that nothing reads any more.
- * `scratch`: kernel_height rows of row_bytes, or copied windows, and 15 bytes that meet weights of 0.
+ * `scratch`: kernel_height rows of row_bytes, or copied windows, and 15 bytes that meet weights
+ * of 0.
  */
 GLOWMCU_CODE
 static void glowmcu_direct_mve_rows(const glowmcu_direct_mve *p,
