@@ -15,6 +15,7 @@ from glowmcu.kernels.kernel import load_kernels
 from glowmcu.kernels.selection import select
 from glowmcu.verify.host import Host
 from glowmcu.verify.qemu import Qemu
+from tests.kernels import mve_direct_layers as mve_direct
 from tests.kernels import mve_layers as mve
 from tests.kernels.mve_layers import CONV, DEPTHWISE, Layers
 from tests.ops.test_convolution import NUMBERS, Case
@@ -28,6 +29,10 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
     "pointwise": ("matrix.rows_mve", mve.pointwise_layers),
     "short pixels": ("matrix.short_mve", mve.short_layers),
     "windows": ("matrix.windows_mve", mve.window_layers),
+    "direct": ("matrix.direct_mve", mve_direct.direct_layers),
+    "masked": ("matrix.masked_mve", mve_direct.masked_layers),
+    "blocks": ("matrix.blocks_mve", mve_direct.direct_layers),
+    "narrow": ("matrix.narrow_mve", mve_direct.narrow_layers),
     "depthwise": ("depthwise_conv_2d.mve", mve.depthwise_layers),
     "depthwise pairs": ("depthwise_conv_2d.pairs_mve", mve.depthwise_pairs_layers),
     "depthwise pairs, strided": ("depthwise_conv_2d.strided_mve", mve.depthwise_strided_layers),
@@ -39,6 +44,7 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
 }
 RANDOM: dict[str, tuple[str, Callable[[], Layers]]] = {
     "random windows": ("matrix.windows_mve", lambda: mve.random_layers(CONV, 60)),
+    "random direct": ("matrix.direct_mve", lambda: mve_direct.random_direct(60)),
     "random depthwise": ("depthwise_conv_2d.mve", lambda: mve.random_layers(DEPTHWISE, 60)),
     "random patches": ("depthwise_conv_2d.patches_mve", lambda: mve.random_patches(60)),
     "random taps": ("depthwise_conv_2d.taps_mve", lambda: mve.random_undilated(60)),

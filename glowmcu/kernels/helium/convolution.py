@@ -70,7 +70,8 @@ def _is_matrix(site: Site) -> bool:
     return not any(weights.quantization.zero_points)
 
 
-def _form(site: Site) -> Form:
+def matrix_form(site: Site) -> Form:
+    """The form that `accepts` has found."""
     form = vector_form(requantization_task(site))
     assert form is not None
     return form
@@ -85,17 +86,17 @@ def _is_pointwise(site: Site) -> bool:
     return weights.shape[1:3] == (1, 1) and x.shape[1:3] == out.shape[1:3] and op.strides == (1, 1)
 
 
-def _pixels(site: Site) -> int:
+def pixels_of(site: Site) -> int:
     """Rows of results: output pixels."""
     return site.signature.output.element_count // len(matrix_of(site))
 
 
-def _geometry(site: Site) -> dict[str, int]:
+def geometry_of(site: Site) -> dict[str, int]:
     """What `glowmcu_conv_2d_mve` says of the walk; a fully connected layer is a 1x1 convolution."""
     op, (x, weights, _), out = site.node.op, site.signature.inputs, site.signature.output
     image, kernel = x.shape, weights.shape[1:3]
     if isinstance(op, FullyConnected):
-        image, kernel = (1, 1, _pixels(site), weights.shape[1]), (1, 1)
+        image, kernel = (1, 1, pixels_of(site), weights.shape[1]), (1, 1)
         strides, dilations, padding = (1, 1), (1, 1), (0, 0, 0, 0)
     else:
         assert isinstance(op, Conv2D | DepthwiseConv2D)
@@ -118,7 +119,7 @@ def _geometry(site: Site) -> dict[str, int]:
     }
 
 
-class _MatrixKernel(Kernel):
+class MatrixKernel(Kernel):
     """What all ways to get at the rows share."""
 
     #: Whether a block of pixels is read before the first one's results are written.
@@ -133,13 +134,13 @@ class _MatrixKernel(Kernel):
 
     def flash_bytes(self, site: Site, target: Target) -> int:
         channels, depth = matrix_of(site).shape
-        return stream_bytes(channels, depth, _form(site))
+        return stream_bytes(channels, depth, matrix_form(site))
 
     def overlaps(self, site: Site) -> Overlaps:
         """A block of pixels at a time; windows are gathered before anything is written."""
         op = site.node.op
         if isinstance(op, FullyConnected):
-            return matrix_overlaps(site.signature, _pixels(site), self.at_once, self.reads_first)
+            return matrix_overlaps(site.signature, pixels_of(site), self.at_once, self.reads_first)
         assert isinstance(op, Conv2D | DepthwiseConv2D)
         kernel = site.signature.inputs[1].shape[1:3]
         return window_overlaps(op, site.signature, kernel, self.at_once, self.reads_first)
@@ -150,7 +151,7 @@ class _MatrixKernel(Kernel):
         bound = accumulator_bound(site, matrix, constant(site, 2))
         shape = site.signature.output.shape
         is_dense = isinstance(site.node.op, FullyConnected)
-        head = Field("matrix", matrix_parameters(matrix, _form(site)))
+        head = Field("matrix", matrix_parameters(matrix, matrix_form(site)))
         return KernelCode(
             function=f"{struct}_s8",
             operands=(0,),
@@ -165,7 +166,7 @@ class _MatrixKernel(Kernel):
 
 
 @kernel("matrix.rows_mve", Conv2D, DepthwiseConv2D, FullyConnected)
-class RowsMatrix(_MatrixKernel):
+class RowsMatrix(MatrixKernel):
     """Pixels or vectors of whole 16 bytes, read where they lie."""
 
     reads_first = False
@@ -178,7 +179,7 @@ class RowsMatrix(_MatrixKernel):
         )
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        return matrix_work(_pixels(site), matrix_of(site), _form(site))
+        return matrix_work(pixels_of(site), matrix_of(site), matrix_form(site))
 
     def cost(self, site: Site, target: Target) -> Cost:
         cycles = sum(MATRIX_CYCLES[name] * n for name, n in self.work(site, target).items())
@@ -186,12 +187,12 @@ class RowsMatrix(_MatrixKernel):
         return Cost(cycles, 700, flash, code_key="glowmcu_pointwise_mve_s8")
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        fields = (Field("out_width", _geometry(site)["out_width"]),)
+        fields = (Field("out_width", geometry_of(site)["out_width"]),)
         return self.code(site, "glowmcu_pointwise_mve", fields, 0)
 
 
 @kernel("matrix.short_mve", Conv2D, DepthwiseConv2D, FullyConnected)
-class ShortMatrix(_MatrixKernel):
+class ShortMatrix(MatrixKernel):
     """Pixels of at most 16 bytes: the weights of four channels stay in registers."""
 
     reads_first = False
@@ -201,10 +202,10 @@ class ShortMatrix(_MatrixKernel):
         if not super().accepts(site, target) or not _is_pointwise(site):
             return False
         channels, depth = matrix_of(site).shape
-        return depth <= BLOCK and channels % TILE == 0 and _form(site).kind is FormKind.FLOOR
+        return depth <= BLOCK and channels % TILE == 0 and matrix_form(site).kind is FormKind.FLOOR
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        tiles, pixels = len(matrix_of(site)) // TILE, _pixels(site)
+        tiles, pixels = len(matrix_of(site)) // TILE, pixels_of(site)
         return {
             "pixel_tile": pixels * tiles,
             "block_tile": -(-pixels // self.at_once) * tiles,
@@ -219,24 +220,24 @@ class ShortMatrix(_MatrixKernel):
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         fields = (
-            Field("out_width", _geometry(site)["out_width"]),
+            Field("out_width", geometry_of(site)["out_width"]),
             Field("pixel_bytes", matrix_of(site).shape[1]),
         )
         return self.code(site, "glowmcu_short_matrix_mve", fields, 0)
 
 
 @kernel("matrix.windows_mve", Conv2D, DepthwiseConv2D, FullyConnected)
-class WindowsMatrix(_MatrixKernel):
+class WindowsMatrix(MatrixKernel):
     """Any window, two of them gathered into scratch at a time."""
 
     reads_first = True
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        pixels, geometry = _pixels(site), _geometry(site)
+        pixels, geometry = pixels_of(site), geometry_of(site)
         parts = pixels * geometry["kernel_height"] * geometry["parts"]
         part_blocks = -(-geometry["part_bytes"] // BLOCK)
         gathering = {"window": pixels, "part": parts, "part_block": parts * part_blocks}
-        return {**matrix_work(pixels, matrix_of(site), _form(site)), **gathering}
+        return {**matrix_work(pixels, matrix_of(site), matrix_form(site)), **gathering}
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
         return 2 * padded_depth(matrix_of(site).shape[1])
@@ -252,5 +253,5 @@ class WindowsMatrix(_MatrixKernel):
         )
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        fields = tuple(Field(name, value) for name, value in _geometry(site).items())
+        fields = tuple(Field(name, value) for name, value in geometry_of(site).items())
         return self.code(site, "glowmcu_conv_2d_mve", fields, self.scratch_bytes(site, target))

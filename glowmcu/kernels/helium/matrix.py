@@ -24,8 +24,8 @@ def stream_bytes(channels: int, depth: int, form: Form) -> int:
     return tiles * TILE * (padded_depth(depth) + 4 * len(scale_mve(form).constants))
 
 
-def matrix_parameters(weights: npt.NDArray[np.int8], form: Form) -> Parameters:
-    """The `glowmcu_matrix_mve` of weights (channels, depth)."""
+def matrix_stream(weights: npt.NDArray[np.int8], form: Form) -> npt.NDArray[np.int32]:
+    """Weights (channels, depth) and constants in the order of the loops."""
     channels, depth = weights.shape
     scale = scale_mve(form)
     tiles = -(-channels // TILE)
@@ -35,11 +35,17 @@ def matrix_parameters(weights: npt.NDArray[np.int8], form: Form) -> Parameters:
     words = np.ascontiguousarray(blocks).reshape(tiles, -1).view("<i4")
     constants = np.pad(scale.constants, ((0, 0), (0, room))).astype(np.int32)
     vectors = constants.reshape(-1, tiles, TILE).transpose(1, 0, 2).reshape(tiles, -1)
-    stream = np.concatenate([words, vectors], axis=1).astype(np.int32).reshape(-1)
+    return np.concatenate([words, vectors], axis=1).astype(np.int32).reshape(-1)
+
+
+def matrix_parameters(weights: npt.NDArray[np.int8], form: Form) -> Parameters:
+    """The `glowmcu_matrix_mve` of weights (channels, depth)."""
+    channels, depth = weights.shape
+    stream = matrix_stream(weights, form)
     fields = (
         Field("depth", padded_depth(depth)),
         Field("channels", channels),
-        Field("scale", scale.parameters),
+        Field("scale", scale_mve(form).parameters),
         Field("stream", ConstantArray("stream", stream, "weights and scales, 4 channels a group")),
     )
     return Parameters("glowmcu_matrix_mve", fields)

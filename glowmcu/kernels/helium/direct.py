@@ -1,0 +1,360 @@
+"""conv_2d and fully_connected on cores with Helium, two windows by four channels.
+
+Windows are read row by row as they lie, see glowmcu_direct_mve.h; where their rows are shorter than
+a vector they may be gathered, see glowmcu_narrow_mve.h. Images that have to be padded are copied
+into scratch, each row once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
+from glowmcu.kernels.common.layer_fields import constant, is_padded
+from glowmcu.kernels.common.overlap import (
+    Overlaps,
+    ahead_overlaps,
+    block_overlaps,
+    first_pixels,
+    matrix_overlaps,
+    pixel_blocks,
+)
+from glowmcu.kernels.helium.convolution import (
+    MatrixKernel,
+    geometry_of,
+    matrix_form,
+    matrix_of,
+    pixels_of,
+)
+from glowmcu.kernels.helium.direct_assembly import DirectCode, direct_assembly
+from glowmcu.kernels.helium.matrix import BLOCK, TILE, matrix_stream, stream_bytes
+from glowmcu.kernels.helium.scale import scale_mve
+from glowmcu.kernels.kernel import (
+    ConstantArray,
+    Cost,
+    Field,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+    once_a_site,
+)
+from glowmcu.kernels.requantization.forms import FormKind
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
+from glowmcu.ops.matmul import FullyConnected
+
+#: Blocks of a window that are one turn.
+_MOST_AT_ONCE = 4
+#: Blocks of a turn where there are more, the first that divides those of a row.
+_TURNS = (3, 4, 2, 5, 7, 1)
+#: Instructions of each amount of work.
+_CYCLES = {
+    "pair_block": 15.0,
+    "pair_turn": 6.0,
+    "pair_tile_floor": 28.0,
+    "pair_tile_literal": 38.0,
+    "pair_masked": 4.0,
+    "pair": 22.0,
+    "row": 80.0,
+    "value": 0.25,
+    "window": 40.0,
+    "part": 5.5,
+    "fill": 60.0,
+    "call": 60.0,
+}
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How windows lie: `row_blocks` vectors in each of `rows` rows that are `line_bytes` apart.
+
+    `blocks` of them are a turn. `row_bytes` of a row in scratch, 0 where the image is read as it
+    is, but for `copied` windows at its end whose last vectors reach beyond it.
+    """
+
+    rows: int
+    row_blocks: int
+    line_bytes: int
+    row_bytes: int
+    is_one_row: bool
+    blocks: int
+    copied: int = 0
+
+    @property
+    def turns(self) -> int:
+        """Of a window."""
+        return self.rows * self.row_blocks // self.blocks
+
+    def steps(self) -> npt.NDArray[np.int32]:
+        """Twice the bytes from each turn to the next one, odd from the last one back."""
+        each = self.row_blocks // self.blocks
+        starts = [
+            row * self.line_bytes + turn * self.blocks * BLOCK
+            for row in range(self.rows)
+            for turn in range(each)
+        ]
+        return np.array([*(2 * np.diff(starts)), 1 - 2 * starts[-1]], np.int32)
+
+
+class _DirectKernel(MatrixKernel):
+    """Two windows by four channels at a time, read where a layout says that they lie."""
+
+    #: The struct and the walk in libjit.
+    struct: ClassVar[str]
+    walk_bytes: ClassVar[int]
+
+    def layout(self, site: Site) -> _Layout:
+        """Of a site that is accepted."""
+        raise AssertionError(f"{type(self).__name__} does not say")
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        if not super().accepts(site, target) or pixels_of(site) < 2:
+            return False
+        geometry = geometry_of(site)
+        return geometry["parts"] == geometry["dilation_y"] == 1
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        layout, (batch, height, width) = self.layout(site), (1, 1, pixels_of(site))
+        if not isinstance(site.node.op, FullyConnected):
+            batch, height, width = site.signature.output.shape[:3]
+        pairs = height * width if layout.is_one_row else height * (width + width % 2)
+        tiles = batch * -(-pairs // 2) * -(-len(matrix_of(site)) // TILE)
+        rows = 0 if layout.is_one_row else batch * height
+        code = self._code(site)
+        return {
+            "pair_block": tiles * layout.turns * layout.blocks,
+            "pair_turn": 0 if code.is_once else tiles * layout.turns,
+            f"pair_tile_{matrix_form(site).kind.value}": tiles,
+            "pair_masked": tiles * code.is_partial,
+            "pair": batch * -(-pairs // 2),
+            "row": rows,
+            "value": rows * geometry_of(site)["kernel_height"] * layout.row_bytes,
+            "call": batch,
+        }
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        layout = self.layout(site)
+        depth = layout.rows * layout.row_blocks * BLOCK
+        return stream_bytes(len(matrix_of(site)), depth, matrix_form(site)) + 4 * layout.turns
+
+    def code_key(self, site: Site, target: Target) -> str:
+        return f"{self.struct}_{self._code(site).suffix}"
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return Cost(
+            sum(_CYCLES[name] * amount for name, amount in self.work(site, target).items()),
+            self._code(site).size_bytes,
+            self.flash_bytes(site, target),
+            self.scratch_bytes(site, target),
+            code_key=self.code_key(site, target),
+            around=f"{self.struct}_rows",
+            around_bytes=self.walk_bytes,
+        )
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        code, shape = self._code(site), site.signature.output.shape
+        is_dense = isinstance(site.node.op, FullyConnected)
+        bound = accumulator_bound(site, matrix_of(site), constant(site, 2))
+        return KernelCode(
+            function=self.code_key(site, target),
+            operands=(0,),
+            template="helium/direct_mve.c.j2",
+            view={
+                "headers": (f"{self.struct}.h",),
+                "walk": self.struct,
+                "assembly": direct_assembly(code),
+                "blocks": code.blocks,
+            },
+            parameters=self.parameters(site),
+            rows=1 if is_dense else shape[1],
+            batches=1 if is_dense else shape[0],
+            overlaps=self.overlaps(site),
+            scratch_bytes=self.scratch_bytes(site, target),
+            notes=(bound_note(site.node.macs, bound),),
+        )
+
+    def parameters(self, site: Site) -> Parameters:
+        """The struct."""
+        return _parameters(site, self.layout(site), geometry_of(site)["step_bytes"])
+
+    def _code(self, site: Site) -> DirectCode:
+        layout = self.layout(site)
+        is_literal = matrix_form(site).kind is FormKind.LITERAL
+        is_partial = len(matrix_of(site)) % TILE != 0
+        return DirectCode(layout.blocks, layout.turns == 1, is_literal, is_partial)
+
+
+@kernel("matrix.direct_mve", Conv2D, DepthwiseConv2D, FullyConnected)
+class DirectMatrix(_DirectKernel):
+    """What follows a row of a window in its last vector is read as well."""
+
+    struct = "glowmcu_direct_mve"
+    walk_bytes = 450
+
+    def layout(self, site: Site) -> _Layout:
+        return _direct_layout(site)
+
+    def scratch_bytes(self, site: Site, target: Target) -> int:
+        layout = self.layout(site)
+        # A pointer is handed over even where nothing is copied.
+        beyond = layout.row_blocks * BLOCK - geometry_of(site)["part_bytes"]
+        copied = layout.copied * geometry_of(site)["part_bytes"] or layout.rows * layout.row_bytes
+        return copied + beyond if copied else TILE
+
+    def overlaps(self, site: Site) -> Overlaps:
+        """Rows are copied before a row of results is written, or windows are read by pairs."""
+        op, signature, layout = site.node.op, site.signature, self.layout(site)
+        if isinstance(op, FullyConnected):
+            return matrix_overlaps(signature, pixels_of(site), 2, reads_first=False)
+        if layout.row_bytes:
+            return ahead_overlaps(op, signature, rows_at_once=1)
+        assert isinstance(op, Conv2D | DepthwiseConv2D)
+        first = first_pixels(op, signature, signature.inputs[1].shape[1:3])
+        row = 0 if layout.is_one_row else signature.output.shape[2]
+        blocks = pixel_blocks(len(first), 2, row=row)
+        return block_overlaps(signature, first, blocks, reads_first=False)
+
+
+@kernel("matrix.masked_mve", Conv2D, DepthwiseConv2D, FullyConnected)
+class MaskedMatrix(DirectMatrix):
+    """The same with masks that it does not need, by a function that other layers have."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return super().accepts(site, target) and len(matrix_of(site)) % TILE == 0
+
+    def _code(self, site: Site) -> DirectCode:
+        return replace(super()._code(site), is_partial=True)
+
+
+@kernel("matrix.blocks_mve", Conv2D, DepthwiseConv2D, FullyConnected)
+class BlocksMatrix(DirectMatrix):
+    """The same a block at a time, with masks: a function for windows of any size."""
+
+    def layout(self, site: Site) -> _Layout:
+        return replace(super().layout(site), blocks=1)
+
+    def _code(self, site: Site) -> DirectCode:
+        return DirectCode(1, False, matrix_form(site).kind is FormKind.LITERAL, True)
+
+
+@kernel("matrix.narrow_mve", Conv2D, DepthwiseConv2D)
+class NarrowMatrix(_DirectKernel):
+    """Rows of windows of at most one vector, gathered from rows that lie in scratch."""
+
+    struct = "glowmcu_narrow_mve"
+    walk_bytes = 520
+    #: As many as libjit's GLOWMCU_NARROW_MVE_WINDOWS.
+    at_once = 8
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return super().accepts(site, target) and geometry_of(site)["part_bytes"] <= BLOCK
+
+    def layout(self, site: Site) -> _Layout:
+        return _narrow_layout(site)
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        geometry, (batch, height) = geometry_of(site), site.signature.output.shape[:2]
+        rows, pixels = geometry["kernel_height"], pixels_of(site)
+        # Pairs are as many as windows say.
+        work = {
+            name: amount for name, amount in super().work(site, target).items() if name != "pair"
+        }
+        filled = batch * height * min(geometry["stride_y"], rows)
+        return {**work, "window": pixels, "part": pixels * rows, "fill": filled}
+
+    def scratch_bytes(self, site: Site, target: Target) -> int:
+        layout = self.layout(site)
+        gathered = self.at_once * layout.row_blocks * BLOCK + BLOCK
+        rows = geometry_of(site)["kernel_height"] * layout.row_bytes
+        return gathered + rows + BLOCK - geometry_of(site)["part_bytes"]
+
+    def overlaps(self, site: Site) -> Overlaps:
+        """Rows are copied before the results of the row before are written."""
+        return ahead_overlaps(site.node.op, site.signature, rows_at_once=1)
+
+    def parameters(self, site: Site) -> Parameters:
+        geometry, layout = geometry_of(site), self.layout(site)
+        fields = (
+            Field("direct", _parameters(site, layout, layout.row_blocks * BLOCK)),
+            Field("part_bytes", geometry["part_bytes"]),
+            Field("step_bytes", geometry["step_bytes"]),
+        )
+        return Parameters(self.struct, fields)
+
+
+def _padded_row(site: Site) -> int:
+    """Bytes under the windows of a row."""
+    geometry = geometry_of(site)
+    return (geometry["out_width"] - 1) * geometry["step_bytes"] + geometry["part_bytes"]
+
+
+@once_a_site
+def _direct_layout(site: Site) -> _Layout:
+    geometry = geometry_of(site)
+    line, rows = geometry["line_bytes"], geometry["kernel_height"]
+    step, part = geometry["step_bytes"], geometry["part_bytes"]
+    row_blocks = -(-part // BLOCK)
+    beyond = row_blocks * BLOCK - part
+    is_one_row = geometry["out_width"] * step == geometry["stride_y"] * line
+    is_dense = isinstance(site.node.op, FullyConnected)
+    blocks = _turn(rows, row_blocks)
+    if is_dense or not is_padded(site):
+        if not beyond:
+            return _Layout(rows, row_blocks, line, 0, is_one_row, blocks)
+        if rows == 1 and part == step and is_one_row:
+            copied = _copied(site, -(-beyond // part))
+            return _Layout(1, row_blocks, line, 0, True, blocks, copied)
+    row = _padded_row(site)
+    return _Layout(rows, row_blocks, row, row, False, blocks)
+
+
+def _turn(rows: int, row_blocks: int) -> int:
+    """Blocks of a turn: all of a short window, else some of a row."""
+    if rows == 1 and row_blocks <= _MOST_AT_ONCE:
+        return row_blocks
+    return next(blocks for blocks in _TURNS if row_blocks % blocks == 0)
+
+
+def _copied(site: Site, least: int) -> int:
+    """Windows at the end, at least so many, that leave pairs."""
+    windows = pixels_of(site)
+    if not isinstance(site.node.op, FullyConnected):
+        windows //= site.signature.output.shape[0]
+    return min(windows, least + (windows - least) % 2)
+
+
+@once_a_site
+def _narrow_layout(site: Site) -> _Layout:
+    """Of gathered windows."""
+    row, blocks = _padded_row(site), -(-matrix_of(site).shape[1] // BLOCK)
+    return _Layout(1, blocks, row, row, False, _turn(1, blocks))
+
+
+def _parameters(site: Site, layout: _Layout, apart: int) -> Parameters:
+    """The `glowmcu_direct_mve`."""
+    geometry, form, matrix = geometry_of(site), matrix_form(site), matrix_of(site)
+    rows = matrix.reshape(len(matrix), layout.rows, -1)
+    room = layout.row_blocks * BLOCK - rows.shape[2]
+    padded = np.pad(rows, ((0, 0), (0, 0), (0, room))).reshape(len(matrix), -1)
+    stream = matrix_stream(padded, form)
+    named = ("out_width", "kernel_height", "stride_y", "in_height", "line_bytes")
+    fields = (
+        Field("channels", len(matrix)),
+        Field("scale", scale_mve(form).parameters),
+        Field("stream", ConstantArray("stream", stream, "weights and scales, 4 channels a group")),
+        Field("stream_bytes", 4 * stream.size),
+        Field("steps", ConstantArray("steps", layout.steps(), "between turns, doubled")),
+        Field("apart", apart),
+        *(Field(name, geometry[name]) for name in named),
+        Field("row_bytes", layout.row_bytes),
+        *(Field(name, geometry[name]) for name in ("pad_top", "pad_bytes", "in_zero_point")),
+        Field("is_one_row", int(layout.is_one_row)),
+        Field("copied", layout.copied),
+    )
+    return Parameters("glowmcu_direct_mve", fields)
