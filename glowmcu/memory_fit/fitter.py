@@ -47,8 +47,9 @@ _PLANS_BELOW = 4
 #: Ways to cut a network in strips that are planned, and plans for each.
 _MOST_STRIPS, _PLANS_OF_STRIPS = 2, 5
 #: The goal `ram` takes the smallest arena that costs at most RAM_SLOWDOWN times the cycles of plans
-#: that are free to take memory, by the kernels' own estimates.
-RAM_SLOWDOWN = 1.3
+#: that are free to take memory, by the kernels' own estimates. With Helium whole layers gain more
+#: by their kernels than rows do, so that arenas as small cost more times as much.
+RAM_SLOWDOWN, HELIUM_RAM_SLOWDOWN = 1.3, 1.5
 #: Estimates of plans by rows are low by up to this factor, against those of whole tensors: what is
 #: measured keeps to the bound.
 _ROWS_MISJUDGED = 1.015
@@ -177,7 +178,9 @@ class _Fitter:
         """The least arena at reasonable speed; the least of all if the budget asks for it."""
         free = self.fit({}, None)
         fits = [free, *self._descent(0)]
-        slowdown = RAM_SLOWDOWN if self.streamed_input is None else STREAMED_SLOWDOWN
+        slowdown = HELIUM_RAM_SLOWDOWN if self.target.core.has_mve else RAM_SLOWDOWN
+        if self.streamed_input is not None:
+            slowdown = STREAMED_SLOWDOWN
         most = slowdown / _ROWS_MISJUDGED * free.cycles
         fits += self._quicker(fits, most)
         best = self._quick(fits, most)
