@@ -55,7 +55,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "reverse sequences": (
         "ReverseSequence", [x(4, 3, 2), ints(1, 4, 3)], {"time_axis": 0, "batch_axis": 1}, 1, 18),
     "reverse sequences, batch first": (
-        "ReverseSequence", [x(3, 4), ints(1, 0, 3)], {"time_axis": 1, "batch_axis": 0}, 1, 18),
+        "ReverseSequence", [x(3, 4), ints(1, 4, 3)], {"time_axis": 1, "batch_axis": 0}, 1, 18),
     "gather a scalar": ("Gather", [x(4, 3), np.array(-1, np.int64)], {}, 1, 18),
     "gather a table": ("Gather", [x(4, 3), np.array([[0, -1], [2, 1]])], {"axis": 1}, 1, 18),
     "gather elements": (
