@@ -117,6 +117,7 @@ def _imported_for_types(module: str) -> Mapping[str, tuple[str, str]]:
 
 def _is_of(value: object, hint: Any) -> bool:  # noqa: ANN401 - a type of any kind
     """Whether `value` may be given where `hint` stands."""
+    hint = _named(hint)
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -138,6 +139,11 @@ def _is_of(value: object, hint: Any) -> bool:  # noqa: ANN401 - a type of any ki
     if issubclass(kind, os.PathLike):
         return isinstance(value, os.PathLike)
     return _holds(value, kind, inner) if inner else isinstance(value, kind)
+
+
+def _named(hint: Any) -> Any:  # noqa: ANN401 - a type of any kind
+    """What an alias by Python 3.12's `type` statement is a name of, as numpy's are from 2.5 on."""
+    return getattr(hint, "__value__", hint)
 
 
 def _holds(value: object, kind: type, inner: tuple[Any, ...]) -> bool:
@@ -176,6 +182,7 @@ def _items_are_of(value: tuple[object, ...] | list[object], inner: tuple[Any, ..
 
 def _text(hint: Any) -> str:  # noqa: ANN401 - a type of any kind
     """`hint` in words."""
+    hint = _named(hint)
     origin, inner = get_origin(hint), get_args(hint)
     if isinstance(hint, NewType):
         return _text(hint.__supertype__)
