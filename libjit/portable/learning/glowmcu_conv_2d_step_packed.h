@@ -54,8 +54,8 @@ static void glowmcu_conv_2d_packed_step(const glowmcu_window_step *p,
 }
 
 /*
- * `gradient` [out_width][out_channels + 1], `kept` and `moved` [learning][in_channels], which may be
- * the same. `scratch` has two int16 for each pixel.
+ * `gradient` [out_width][out_channels + 1], `kept` and `moved` [learning][in_channels], which may
+ * be the same. `scratch` has two int16 for each pixel.
  */
 GLOWMCU_CODE
 static inline void glowmcu_conv_2d_step_packed(const glowmcu_window_step *p, const int16_t *kept,

@@ -77,7 +77,7 @@ static void glowmcu_dot2_twice(const int8_t *x, const int8_t *w, int32_t depth, 
     acc[5] = acc3;
 }
 
-/* Sums of `rows` (1 or 2) of `in` with `count` (1 to 4) rows of weights, in acc[4 * row + output]. */
+/* Sums of `rows` (1 or 2) of `in` with `count` (1 to 4) rows of weights: acc[4 * row + output]. */
 GLOWMCU_CODE
 static inline void glowmcu_learnt_sums(const glowmcu_learnt_matrix *p, const int8_t *in,
     const int8_t *weights, int32_t rows, int32_t count, int32_t acc[8])

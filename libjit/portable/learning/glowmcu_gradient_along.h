@@ -60,7 +60,7 @@ static void glowmcu_gradient_along(const glowmcu_gradient_run *run, int32_t next
 }
 
 #if GLOWMCU_HAS_DSP
-/* The same with four columns of weights: sums of one pixel in acc[0..3], of the other in acc[4..7]. */
+/* The same with four columns of weights: acc[0..3] are sums of a pixel, acc[4..7] of the other. */
 GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_gradient_along_fours(const glowmcu_gradient_run *run, int32_t next,
     int32_t acc[8])

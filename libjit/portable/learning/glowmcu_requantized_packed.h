@@ -1,6 +1,6 @@
 /*
- * glowmcu_requantized_packed.h: from the gradient by stored results to that by a layer's sums, where
- * one of them or both are packed. `scratch` has an int16 for each channel.
+ * glowmcu_requantized_packed.h: from the gradient by stored results to that by a layer's sums,
+ * where one of them or both are packed. `scratch` has an int16 for each channel.
  */
 #ifndef GLOWMCU_REQUANTIZED_PACKED_H
 #define GLOWMCU_REQUANTIZED_PACKED_H
