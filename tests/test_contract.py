@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -119,6 +119,20 @@ VECTOR_SAMPLES = {
     "twenty channels": (
         "DEPTHWISE_CONV_2D",
         test_convolution.Case((2, 7, 5, 20), 20, (3, 3), padding="SAME", out_scale=2.0),
+    ),
+    "patches of four rows": (
+        "DEPTHWISE_CONV_2D",
+        replace(
+            test_convolution.Case((1, 7, 6, 20), 20, (3, 3), padding="SAME", out_scale=2.0),
+            out_zero_point=-128,
+            least_weight=-127,
+        ),
+    ),
+    "weights of four bits": (
+        "CONV_2D",
+        test_convolution.Case(
+            (2, 6, 5, 4), 9, (3, 3), padding="SAME", out_scale=2.0, weights_type="int4"
+        ),
     ),
     "thirteen columns, stride 2": (
         "DEPTHWISE_CONV_2D",
