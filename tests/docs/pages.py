@@ -29,6 +29,7 @@ NOT_RUN = {
     r"make (run|renode|MICROPHONE)|cmake -B|cd \w+_\w+$": "tests/firmware_examples does it",
     r"python -m (examples|benchmarks)\.": "trains or measures for minutes",
     r"python -m glowmcu\.ci": "needs a repository with a history: tests/ci has one",
+    r"dask |glowmcu tune .*dask://": "a cluster never ends: tests start one of their own",
     r"eval .*zsh_source": "needs zsh",
     r"tosa-opt|iree-compile": "tests/frontend/test_tosa_export.py calls both",
 }
