@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from glowmcu.compilation import Options
@@ -15,8 +14,8 @@ from glowmcu.kernels.dsp.dense.stream import DenseStream
 from glowmcu.kernels.selection import search
 from glowmcu.pipeline import compile_model
 from tests.kernels.test_pointwise_dsp import SHAPES as BYTES_SHAPES
-from tests.kernels.test_pointwise_dsp import layer, site
-from tests.ops.test_convolution import Case, conv_model
+from tests.kernels.test_pointwise_dsp import conv, layer, random_layer, site
+from tests.ops.test_convolution import Case
 from tests.ops.test_matmul import Dense, dense_model
 from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
@@ -55,10 +54,6 @@ ROWS = {
     "one row": Dense(1, 16, 4, weights_type="int4"),
     "stored around a zero point": Dense(3, 17, 6, weights=105, weights_zero_point=100),
 }
-
-
-def conv(case: Case) -> bytes:
-    return conv_model("CONV_2D", case)
 
 
 SHAPE_LAYERS = ForcedLayers(NAME, SHAPES, conv)
@@ -100,15 +95,7 @@ def test_other_cores_with_the_instructions_compute_the_same(core: str) -> None:
 @pytest.mark.arm
 @pytest.mark.parametrize("seed", range(4))
 def test_random_layers_are_computed_as_they_are_meant(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    height, width, depth, channels = (int(random.integers(1, top)) for top in (4, 7, 90, 40))
-    case = replace(
-        small((1, height, width, depth), 3 + channels),
-        zero_point=int(random.integers(-128, 128)),
-        out_zero_point=int(random.choice([-128, -5, 127])),
-        out_scale=float(random.uniform(0.3, 3)),
-    )
-    check_forced(conv(case), NAME, count=2)
+    check_forced(conv(replace(random_layer(seed), weights_type="int4")), NAME, count=2)
 
 
 @pytest.mark.arm
