@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import glowmcu.kernels.requantization.forms
 import glowmcu.kernels.requantization.thresholds
 from benchmarks.compile_time import steps_of
 from glowmcu.goals import Goal
-from glowmcu.kernels.kernel import site_of
+from glowmcu.kernels.kernel import Kernel, Site, site_of
 from glowmcu.kernels.requantization.forms import find_form, requantization_task
 from glowmcu.lowering.passes import lower
 from glowmcu.ops.convolution import Conv2D
@@ -36,7 +36,24 @@ def test_what_a_layer_implies_is_found_a_few_times_however_many_kernels_ask(core
     assert 0 < steps["accumulator ranges"] <= 8 * WEIGHTED
     assert 0 < steps["staircases"] <= 2 * WEIGHTED
     assert steps["lines"] <= 5 * WEIGHTED
-    assert 0 < steps["costs"] <= 8 * NODES
+    assert 0 < steps["costs"] <= 12 * NODES
+
+
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0plus", "cortex-m55"])
+def test_a_kernel_is_asked_what_a_layer_costs_once(
+    monkeypatch: pytest.MonkeyPatch, core: str
+) -> None:
+    cost = Kernel.calibrated_cost
+    asked: Counter[tuple[str, str]] = Counter()
+
+    def watched(kernel: Kernel, site: Site, *more: Any) -> Any:
+        asked[kernel.name, site.node.name] += 1
+        return cost(kernel, site, *more)
+
+    monkeypatch.setattr(Kernel, "calibrated_cost", watched)
+    steps_of(mobile_net(), core)
+    assert len(asked) > 2 * NODES
+    assert set(asked.values()) == {1}
 
 
 def test_the_search_for_the_least_arena_asks_kernels_a_few_times_as_often() -> None:
