@@ -3,7 +3,7 @@
 The process swaps the code of the functions that differ, forgets what functions had cached, and runs
 the tests that reach the changed statement, the shortest first, until one fails. Which tests reach
 what is found out first, by code that notes its statements; build/mutants keeps it for as long as
-the tests' file and the area's files are the same.
+the tests' file and the files that are `noted` are the same.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Runner:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """In place of pytest's own."""
         gc.unfreeze()  # functions are found among all objects, those of tests/conftest.py too
-        for file in self.area.sources:  # what a test imports later would be what is stored
+        for file in self.area.noted_sources:  # what a test imports later would be what is stored
             import_module(file.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
         known = self._known(session)
         waiting = list(reversed(self.mutants))
@@ -154,7 +154,7 @@ class Runner:
 
     def _known(self, session: pytest.Session) -> dict[str, _Known]:
         """Kept or new; tests that fail without any mutant are left out and `broken`."""
-        texts = [(REPO / file).read_bytes() for file in self.area.sources]
+        texts = [(REPO / file).read_bytes() for file in self.area.noted_sources]
         state = hashlib.sha256(b"".join(texts)).hexdigest()
         names = {item.nodeid: _file_of(item.nodeid, item.path.read_bytes(), state)
                  for item in session.items}  # fmt: skip
@@ -180,7 +180,7 @@ class Runner:
         """In a process of its own: run tests with code that notes its statements."""
         reached: set[str] = set()
         setattr(builtins, _NOTES, reached)
-        for file in self.area.sources:
+        for file in self.area.noted_sources:
             tree = ast.parse((REPO / file).read_text(encoding="utf-8"))
             swap_code(ast.fix_missing_locations(_Noting(file).visit(tree)), REPO / file)
         _WORK.mkdir(parents=True, exist_ok=True)
