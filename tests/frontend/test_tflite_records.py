@@ -355,3 +355,20 @@ def test_a_damaged_file_is_told_by_what_a_decoder_says_or_by_its_kind(
     assert problem.code == "GM101"
     assert problem.message.endswith(said)
     assert "x" * 201 not in problem.message
+
+
+def test_all_outputs_that_are_no_result_of_a_run_are_named() -> None:
+    model = ModelBuilder()
+    x, y = model.input("x", (2,), "float32"), model.tensor("y", (2,), "float32")
+    known = model.constant("known", np.float32([1, 2]))
+    missing = [model.tensor(name, (2,), "float32") for name in ("nobody", "makes")]
+    model.op("ABS", [x], [y])
+    for output in (missing[0], known, y, missing[1]):
+        model.output(output)
+    with pytest.raises(GlowmcuError) as caught:
+        read_model(model.finish(), "m.tflite")
+    assert [(item.code, item.message, item.where) for item in caught.value.problems] == [
+        ("GM105", "tensor 'nobody' is read before it is computed", "m.tflite, output 'nobody'"),
+        ("GM105", "a constant is a model output", "m.tflite, output 'known'"),
+        ("GM105", "tensor 'makes' is read before it is computed", "m.tflite, output 'makes'"),
+    ]
