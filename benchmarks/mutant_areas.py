@@ -52,6 +52,14 @@ def _of_operators(is_onnx: bool) -> tuple[str, ...]:
     return tuple(f"tests/ops/{file.name}" for file in files if ("onnx" in file.name) == is_onnx)
 
 
+def _of_reading(is_onnx: bool) -> tuple[str, ...]:
+    """Tests of one front end, and of what both share."""
+    others = ("tosa", "stablehlo", "tflite" if is_onnx else "onnx")
+    files = sorted((REPO / "tests" / "frontend").glob("test_*.py"))
+    names = [file.name for file in files if not any(other in file.name for other in others)]
+    return tuple(f"tests/frontend/{name}" for name in names)
+
+
 AREAS = {
     "requantization": Area(
         ("kernels/requantization/*.py", "ops/fixed_point.py", "ops/quantization.py",
@@ -86,7 +94,7 @@ AREAS = {
     ),
     "tflite": Area(
         tuple(f"frontend/tflite/{name}.py" for name in _TFLITE),
-        ("tests/frontend", "tests/hostile", "tests/ops/test_activation.py",
+        (*_of_reading(is_onnx=False), "tests/hostile", "tests/ops/test_activation.py",
          "tests/ops/test_tflite_complex.py", "tests/ops/test_uint8.py",
          "tests/ops/test_elementwise.py", "tests/ops/test_slicing.py",
          "tests/ops/test_real_layers.py"),
@@ -94,20 +102,21 @@ AREAS = {
     ),
     "onnx": Area(
         tuple(f"frontend/onnx/{name}.py" for name in _ONNX),
-        ("tests/frontend", "tests/hostile/test_onnx_files.py",
+        (*_of_reading(is_onnx=True), "tests/hostile/test_onnx_files.py",
          "tests/ops/test_onnx_quantization.py"),
         noted=_FRONT_ENDS,
     ),
     "tflite operators": Area(
         ("frontend/tflite/*.py",),
-        (*_of_operators(is_onnx=False), "tests/frontend", "tests/hostile"),
+        (*_of_operators(is_onnx=False), *_of_reading(is_onnx=False), "tests/hostile"),
         ("frontend/tflite/writer*.py", "frontend/tflite/export*.py",
          *(f"frontend/tflite/{name}.py" for name in _TFLITE)),
         _FRONT_ENDS,
     ),
     "onnx operators": Area(
         ("frontend/onnx/*.py",),
-        (*_of_operators(is_onnx=True), "tests/frontend", "tests/hostile/test_onnx_files.py"),
+        (*_of_operators(is_onnx=True), *_of_reading(is_onnx=True),
+         "tests/hostile/test_onnx_files.py"),
         tuple(f"frontend/onnx/{name}.py" for name in _ONNX),
         _FRONT_ENDS,
     ),
