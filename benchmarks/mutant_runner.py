@@ -19,7 +19,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import _lru_cache_wrapper
+from functools import _lru_cache_wrapper, partial
 from importlib import import_module
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -169,9 +169,12 @@ class Runner:
                 missing.append(item)
         if missing:
             print(f"{len(missing)} tests without mutants first", flush=True)
-            child = in_child(lambda: self._note(missing, names), MOST_NOTING_S)
-            answer = child.answer()
-            assert not answer, answer
+            noting = [
+                in_child(partial(self._note, part, names), MOST_NOTING_S)
+                for part in _parts(missing, self.jobs)
+            ]
+            answers = [child.answer() for child in noting]
+            assert not any(answers), answers
             return self._known(session)
         self.broken = sorted(name for name, test in found.items() if test is None)
         return {name: test for name, test in found.items() if test is not None}
@@ -192,6 +195,17 @@ class Runner:
             body = [0 if self.failed else max(round(seconds, 4), 1e-4), sorted(reached)]
             (_WORK / f"{names[item.nodeid]}.json").write_text(json.dumps(body), encoding="utf-8")
         return ""
+
+
+def _parts(items: Sequence[pytest.Item], count: int) -> list[list[pytest.Item]]:
+    """As many at most, alike in length, tests of one file together for what they share."""
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    parts: list[list[pytest.Item]] = [[] for _ in range(min(count, len(files)))]
+    for file in sorted(files.values(), key=len, reverse=True):
+        min(parts, key=len).extend(file)
+    return parts
 
 
 def _of_children() -> float:
