@@ -140,7 +140,7 @@ class Runner:
         """In a process of its own: the test that fails."""
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
         source = (REPO / mutant.file).read_text(encoding="utf-8")
-        swap_code(mutated(source, mutant), REPO / mutant.file)
+        swap_code({REPO / mutant.file: mutated(source, mutant)})
         for item, following in zip(items, [*items[1:], None], strict=True):
             # Time of the processor, as computers are busy; its signal ends the process.
             signal.setitimer(signal.ITIMER_PROF, 4 * known[item.nodeid].seconds + 3)
@@ -183,9 +183,11 @@ class Runner:
         """In a process of its own: run tests with code that notes its statements."""
         reached: set[str] = set()
         setattr(builtins, _NOTES, reached)
+        trees: dict[Path, ast.Module] = {}
         for file in self.area.noted_sources:
-            tree = ast.parse((REPO / file).read_text(encoding="utf-8"))
-            swap_code(ast.fix_missing_locations(_Noting(file).visit(tree)), REPO / file)
+            tree = _Noting(file).visit(ast.parse((REPO / file).read_text(encoding="utf-8")))
+            trees[REPO / file] = ast.fix_missing_locations(tree)
+        swap_code(trees)
         _WORK.mkdir(parents=True, exist_ok=True)
         for item, following in zip(items, [*items[1:], None], strict=True):
             reached.clear()
@@ -232,16 +234,18 @@ def _reaching(
     return chosen
 
 
-def swap_code(tree: ast.Module, file: Path) -> None:
-    """Give living functions of a file the code of another version of it with the same lines."""
-    codes: dict[tuple[str, int], CodeType | None] = {}
-    _collect(compile(tree, str(file), "exec", dont_inherit=True), codes)
+def swap_code(trees: Mapping[Path, ast.Module]) -> None:
+    """Give living functions of files the code of another version of them with the same lines."""
+    codes: dict[str, dict[tuple[str, int], CodeType | None]] = {}
+    for file, tree in trees.items():
+        found = codes.setdefault(str(file), {})
+        _collect(compile(tree, str(file), "exec", dont_inherit=True), found)
     for thing in gc.get_objects():
         if isinstance(thing, _lru_cache_wrapper):
             thing.cache_clear()
-        elif isinstance(thing, FunctionType) and thing.__code__.co_filename == str(file):
+        elif isinstance(thing, FunctionType) and thing.__code__.co_filename in codes:
             code = thing.__code__
-            new = codes.get((code.co_qualname, code.co_firstlineno))
+            new = codes[code.co_filename].get((code.co_qualname, code.co_firstlineno))
             # What cannot be swapped survives, and so is read by somebody.
             if new is not None and new.co_freevars == code.co_freevars:
                 thing.__code__ = new
