@@ -141,6 +141,18 @@ PATTERNS = {
         ),
         with_real_activations,
     ),
+    "two_of_dynamic_ranges": Pattern(
+        _model(
+            [
+                *_DYNAMIC[:-1], node(["f", "m"], ["g"], kind="Mul"),
+                node(["q", "w", "z"], ["j"], kind="MatMulInteger"),
+                node(["j"], ["k"], kind="Cast", to=1), node(["s", "ws"], ["n"], kind="Mul"),
+                node(["k", "n"], ["h"], kind="Mul"), node(["g", "h"], ["y"], kind="Add"),
+            ],
+            w=_WEIGHTS, wz=np.int8([1, 2, 3]), ws=np.float32([0.5, 0.25, 2]),
+        ),
+        with_real_activations,
+    ),
     "unsigned_pairs": Pattern(
         _model(_PAIRS, s=np.float32(0.5), z=np.uint16(40000), w=np.uint16([0, 40000])),
         with_signed_pairs,
