@@ -3,7 +3,7 @@
 The process swaps the code of the functions that differ, forgets what functions had cached, and runs
 the tests that reach the changed statement, the shortest first, until one fails. Which tests reach
 what is found out first, by code that notes its statements; build/mutants keeps it for as long as
-the tests' file and the area's files are the same.
+the tests' file and the files that are `noted` are the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import _lru_cache_wrapper
+from functools import _lru_cache_wrapper, partial
 from importlib import import_module
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -98,7 +98,7 @@ class Runner:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """In place of pytest's own."""
         gc.unfreeze()  # functions are found among all objects, those of tests/conftest.py too
-        for file in self.area.sources:  # what a test imports later would be what is stored
+        for file in self.area.noted_sources:  # what a test imports later would be what is stored
             import_module(file.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
         known = self._known(session)
         waiting = list(reversed(self.mutants))
@@ -140,7 +140,7 @@ class Runner:
         """In a process of its own: the test that fails."""
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
         source = (REPO / mutant.file).read_text(encoding="utf-8")
-        swap_code(mutated(source, mutant), REPO / mutant.file)
+        swap_code({REPO / mutant.file: mutated(source, mutant)})
         for item, following in zip(items, [*items[1:], None], strict=True):
             # Time of the processor, as computers are busy; its signal ends the process.
             signal.setitimer(signal.ITIMER_PROF, 4 * known[item.nodeid].seconds + 3)
@@ -154,7 +154,7 @@ class Runner:
 
     def _known(self, session: pytest.Session) -> dict[str, _Known]:
         """Kept or new; tests that fail without any mutant are left out and `broken`."""
-        texts = [(REPO / file).read_bytes() for file in self.area.sources]
+        texts = [(REPO / file).read_bytes() for file in self.area.noted_sources]
         state = hashlib.sha256(b"".join(texts)).hexdigest()
         names = {item.nodeid: _file_of(item.nodeid, item.path.read_bytes(), state)
                  for item in session.items}  # fmt: skip
@@ -169,9 +169,12 @@ class Runner:
                 missing.append(item)
         if missing:
             print(f"{len(missing)} tests without mutants first", flush=True)
-            child = in_child(lambda: self._note(missing, names), MOST_NOTING_S)
-            answer = child.answer()
-            assert not answer, answer
+            noting = [
+                in_child(partial(self._note, part, names), MOST_NOTING_S)
+                for part in _parts(missing, self.jobs)
+            ]
+            answers = [child.answer() for child in noting]
+            assert not any(answers), answers
             return self._known(session)
         self.broken = sorted(name for name, test in found.items() if test is None)
         return {name: test for name, test in found.items() if test is not None}
@@ -180,9 +183,11 @@ class Runner:
         """In a process of its own: run tests with code that notes its statements."""
         reached: set[str] = set()
         setattr(builtins, _NOTES, reached)
-        for file in self.area.sources:
-            tree = ast.parse((REPO / file).read_text(encoding="utf-8"))
-            swap_code(ast.fix_missing_locations(_Noting(file).visit(tree)), REPO / file)
+        trees: dict[Path, ast.Module] = {}
+        for file in self.area.noted_sources:
+            tree = _Noting(file).visit(ast.parse((REPO / file).read_text(encoding="utf-8")))
+            trees[REPO / file] = ast.fix_missing_locations(tree)
+        swap_code(trees)
         _WORK.mkdir(parents=True, exist_ok=True)
         for item, following in zip(items, [*items[1:], None], strict=True):
             reached.clear()
@@ -192,6 +197,17 @@ class Runner:
             body = [0 if self.failed else max(round(seconds, 4), 1e-4), sorted(reached)]
             (_WORK / f"{names[item.nodeid]}.json").write_text(json.dumps(body), encoding="utf-8")
         return ""
+
+
+def _parts(items: Sequence[pytest.Item], count: int) -> list[list[pytest.Item]]:
+    """As many at most, alike in length, tests of one file together for what they share."""
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    parts: list[list[pytest.Item]] = [[] for _ in range(min(count, len(files)))]
+    for file in sorted(files.values(), key=len, reverse=True):
+        min(parts, key=len).extend(file)
+    return parts
 
 
 def _of_children() -> float:
@@ -218,16 +234,18 @@ def _reaching(
     return chosen
 
 
-def swap_code(tree: ast.Module, file: Path) -> None:
-    """Give living functions of a file the code of another version of it with the same lines."""
-    codes: dict[tuple[str, int], CodeType | None] = {}
-    _collect(compile(tree, str(file), "exec", dont_inherit=True), codes)
+def swap_code(trees: Mapping[Path, ast.Module]) -> None:
+    """Give living functions of files the code of another version of them with the same lines."""
+    codes: dict[str, dict[tuple[str, int], CodeType | None]] = {}
+    for file, tree in trees.items():
+        found = codes.setdefault(str(file), {})
+        _collect(compile(tree, str(file), "exec", dont_inherit=True), found)
     for thing in gc.get_objects():
         if isinstance(thing, _lru_cache_wrapper):
             thing.cache_clear()
-        elif isinstance(thing, FunctionType) and thing.__code__.co_filename == str(file):
+        elif isinstance(thing, FunctionType) and thing.__code__.co_filename in codes:
             code = thing.__code__
-            new = codes.get((code.co_qualname, code.co_firstlineno))
+            new = codes[code.co_filename].get((code.co_qualname, code.co_firstlineno))
             # What cannot be swapped survives, and so is read by somebody.
             if new is not None and new.co_freevars == code.co_freevars:
                 thing.__code__ = new

@@ -17,7 +17,7 @@ from glowmcu.bundle import Bundle
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.frontend.notes import has_dynamic_ranges
 from glowmcu.frontend.tflite.container import read_container
-from glowmcu.frontend.tflite.importer import input_sizes
+from glowmcu.frontend.tflite.tensors import input_sizes
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Rounding

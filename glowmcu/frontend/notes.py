@@ -13,7 +13,7 @@ from glowmcu.frontend.onnx.dynamic_ranges import dynamic_products
 from glowmcu.frontend.onnx.pair_notes import notes_on_pairs
 from glowmcu.frontend.read_model import is_onnx
 from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord, read_container
-from glowmcu.frontend.tflite.importer import input_sizes
+from glowmcu.frontend.tflite.tensors import input_sizes
 from glowmcu.input_options import InputOptions
 
 #: `double` among ONNX's element types.

@@ -64,6 +64,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("Einsum", x(2, 3, 4), x(2, 4, 5), equation="bij,bjk->bki"),
         op("Einsum", x(2, 3), w(3, 4), equation="...i,ij"),
         op("Einsum", x(2, 3), x(2, 1), x(3), equation="ab,ab,b->a"),
+        op("Einsum", x(2, 5, 3), x(5, 3), equation="...i,...i->..."),
         op("Einsum", x(2, 3), equation="ij->j"), op("Einsum", x(3), x(2), equation="i,j->ji"),
     ),
     "elementwise": (

@@ -92,6 +92,8 @@ class Case:
     results: tuple[str, ...] = ("y0",)
     opset: int = 17
     domain: str = "ai.onnx"
+    #: Operands from here on belong to the graph around alone, where graphs in attributes read them.
+    taken: int | None = None
 
     def verdict(self) -> str:
         """What its importer says, or the nodes that it makes."""
@@ -107,8 +109,9 @@ class Case:
         )
         data = {name: item for name, item in named.items() if isinstance(item, np.ndarray)}
         tensors = {name: onnx.numpy_helper.from_array(item, name) for name, item in data.items()}
-        opsets = {"ai.onnx": self.opset}
-        op = NodeRecord(0, self.kind, self.domain, "", names, self.results, dict(self.attributes))
+        opsets = {"ai.onnx": self.opset, "ai.onnx.ml": 5}
+        own = names[: self.taken]
+        op = NodeRecord(0, self.kind, self.domain, "", own, self.results, dict(self.attributes))
         state = Import(
             OnnxRecord(inputs, self.results, (op,), tensors, opsets, None, {}), InputOptions()
         )

@@ -105,8 +105,8 @@ _SVM = {
 
 STRUCTURED: dict[str, tuple[Case, ...]] = {
     "control_flow": (
-        op("If", x(dtype=_BOOL), x(2), **_BRANCHES),
-        op("If", c([True], _BOOL), x(2), **_BRANCHES),
+        replace(op("If", x(dtype=_BOOL), x(2), **_BRANCHES), taken=1),
+        replace(op("If", c([True], _BOOL), x(2), **_BRANCHES), taken=1),
         op("Loop", c(3), c(True, _BOOL), x(2), out=2, body=_DOUBLED),
         op("Loop", x(dtype=_I64), c(True, _BOOL), x(2), body=_DOUBLED),
         op("Loop", c(30), None, x(2), body=_DOUBLED),

@@ -143,6 +143,21 @@ def test_a_scan_that_is_written_out_has_an_end(monkeypatch: pytest.MonkeyPatch) 
         assert case.verdict().startswith(said)
 
 
+@pytest.mark.parametrize(("keys", "span"), [(2, 256), (65, 260)])
+def test_keys_that_lie_near_each_other_are_places_of_a_table(keys: int, span: int) -> None:
+    for last, is_table in ((span - 1, True), (span, False)):
+        numbers = [*range(keys - 1), last]
+        attributes = {"keys_int64s": numbers, "values_int64s": numbers}
+        case = Case("LabelEncoder", (x(1, dtype="int64"),), attributes, domain="ai.onnx.ml")
+        assert ("= reduce_any(" not in case.verdict()) == is_table
+
+
+def test_a_transposed_convolution_is_not_of_more_results_than_int32_counts() -> None:
+    for size, said in ((2**31 - 1, "GM114"), (2**31, "GM106 ConvTranspose: a result of")):
+        case = onnx_case("ConvTranspose", x(1, 1, 1), w(1, 1, 1), output_shape=[size])
+        assert case.verdict().startswith(said)
+
+
 FEW: dict[str, tuple[Any, str]] = {
     "frames of a queue": (tflite_cases.CASES["signal_queue"][1], "2 frames"),
     "stacked frames": (tflite_cases.CASES["signal_queue"][-1], "4 frames"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,16 @@ import pytest
 import tflite
 
 from glowmcu.errors import GlowmcuError
-from glowmcu.frontend.tflite.container import damaged_file, described, read_container
+from glowmcu.frontend.tflite.container import (
+    OperatorRecord,
+    _is_made_dense,
+    damaged_file,
+    described,
+    read_container,
+)
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.pipeline import reference_graph
+from tests.frontend.tflite_damage import t
 
 
 def custom_model(code: str) -> bytes:
@@ -167,3 +175,26 @@ def test_constants_may_share_their_data_but_not_without_end() -> None:
 def test_damage_is_told_by_what_it_raised_if_that_says_nothing() -> None:
     told = [described(cause) for cause in (ValueError("x" * 201), ValueError(), MemoryError())]
     assert told == ["x" * 200, "ValueError", "MemoryError"]
+
+
+_NO_COPY: dict[str, dict[str, Any]] = {
+    "another operator": {"name": "ABS"}, "no operand": {"inputs": ()},
+    "an operand that is left out": {"inputs": (-1,)}, "two operands": {"inputs": (0, 0)},
+    "two results": {"outputs": (1, 1)}, "a computed operand": {"data": None},
+    "another type": {"type_name": "INT32"}, "another shape": {"shape": (6,)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", _NO_COPY.values(), ids=_NO_COPY)
+def test_what_is_no_copy_of_a_constant_stays_an_operator(change: dict[str, Any]) -> None:
+    op = OperatorRecord(0, "DENSIFY", (0,), (1,), None)
+    stored, result = (
+        replace(t((2, 3), "FLOAT32"), data=memoryview(bytes(24))),
+        replace(t((2, 3), "FLOAT32"), index=1),
+    )
+    assert _is_made_dense(op, [stored, result])
+    op = replace(op, **{key: item for key, item in change.items() if hasattr(op, key)})
+    made = {key: item for key, item in change.items() if key in ("type_name", "shape")}
+    tensors = [replace(stored, data=change.get("data", stored.data)), replace(result, **made)]
+    assert not _is_made_dense(op, tensors)
+    assert tensors[1].data is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -89,21 +88,6 @@ def test_the_shortest_file_with_the_identifier_is_damaged() -> None:
         read_container(b"\0\0\0\0TFL3", "m.tflite")
 
 
-def test_extra_operands_of_quantize_and_dequantize_are_not_theirs() -> None:
-    for kind, first, last in (("QUANTIZE", "float32", "int8"), ("DEQUANTIZE", "int8", "float32")):
-        model = ModelBuilder()
-
-        def add(make: Callable[..., Any], name: str, dtype: str, scale: float = 0.5) -> Any:
-            return make(name, (1, 4), dtype, scale if dtype == "int8" else None)
-
-        x, y = add(model.input, "x", first), add(model.tensor, "y", last)
-        other = add(model.input, "other", first, 0.25)
-        model.op(kind, [x, other], [y])
-        model.output(y)
-        graph = reference_graph(model.finish(), "m.tflite")
-        assert [value.name for value in graph.producers[graph.outputs[0]].inputs] == ["x"]
-
-
 def test_a_function_of_a_constant_is_not_that_constant() -> None:
     """As it is of DENSIFY, whose operand is dense already."""
     model = ModelBuilder()
@@ -129,23 +113,19 @@ def test_c_for_an_operator_that_is_no_custom_one_is_not_used() -> None:
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-@pytest.mark.parametrize("other_is_known", [False, True])
-def test_what_is_dequantized_is_the_first_operand(is_known: bool, other_is_known: bool) -> None:
-    """Of weights the real numbers are known at once, whatever an extra operand is."""
+def test_the_real_numbers_of_weights_are_known_at_once(is_known: bool) -> None:
     model = ModelBuilder()
-
-    def operand(name: str, known: bool, scale: float) -> Any:
-        if known:
-            return model.constant(name, np.int8([2, -4]), scale)
-        return model.input(name, (2,), "int8", scale)
-
-    operands = [operand("w", is_known, 0.5), operand("other", other_is_known, 0.25)]
+    stored = (
+        model.constant("w", np.int8([2, -4]), 0.5)
+        if is_known
+        else model.input("w", (2,), "int8", 0.5)
+    )
     x, w, y = (
         model.input("x", (2,), "float32"),
         model.tensor("real", (2,), "float32"),
         model.tensor("y", (2,), "float32"),
     )
-    model.op("DEQUANTIZE", operands, [w])
+    model.op("DEQUANTIZE", [stored], [w])
     model.op("ADD", [x, w], [y])
     model.output(y)
     graph = reference_graph(model.finish(), "m.tflite")
@@ -375,3 +355,20 @@ def test_a_damaged_file_is_told_by_what_a_decoder_says_or_by_its_kind(
     assert problem.code == "GM101"
     assert problem.message.endswith(said)
     assert "x" * 201 not in problem.message
+
+
+def test_all_outputs_that_are_no_result_of_a_run_are_named() -> None:
+    model = ModelBuilder()
+    x, y = model.input("x", (2,), "float32"), model.tensor("y", (2,), "float32")
+    known = model.constant("known", np.float32([1, 2]))
+    missing = [model.tensor(name, (2,), "float32") for name in ("nobody", "makes")]
+    model.op("ABS", [x], [y])
+    for output in (missing[0], known, y, missing[1]):
+        model.output(output)
+    with pytest.raises(GlowmcuError) as caught:
+        read_model(model.finish(), "m.tflite")
+    assert [(item.code, item.message, item.where) for item in caught.value.problems] == [
+        ("GM105", "tensor 'nobody' is read before it is computed", "m.tflite, output 'nobody'"),
+        ("GM105", "a constant is a model output", "m.tflite, output 'known'"),
+        ("GM105", "tensor 'makes' is read before it is computed", "m.tflite, output 'makes'"),
+    ]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord
 
+_DOMAIN = "ai.onnx"
 _PRODUCTS = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
 _FLOAT = 1  # onnx.TensorProto.FLOAT
 #: Numbers, scale, zero point.
@@ -64,7 +65,8 @@ def dynamic_products(model: OnnxRecord) -> list[Product]:
 class _Search:
     def __init__(self, model: OnnxRecord) -> None:
         self._model = model
-        self._made_by = {name: op for op in model.nodes for name in op.outputs if name}
+        own = [op for op in model.nodes if op.domain == _DOMAIN]
+        self._made_by = {name: op for op in own for name in op.outputs if name}
         self._readers: dict[str, list[NodeRecord]] = {name: [] for name in model.outputs}
         for op in model.nodes:
             for name in op.reads:
@@ -74,7 +76,7 @@ class _Search:
         inputs = (*op.inputs, "", "", "")
         source = self._made_by.get(inputs[0])
         if (
-            op.domain != "ai.onnx"
+            op.domain != _DOMAIN
             or source is None
             or source.kind != "DynamicQuantizeLinear"
             or len(source.outputs) != _DYNAMIC_RESULTS
@@ -100,8 +102,9 @@ class _Search:
         """The node that reads the result, if none else does and it is of that kind."""
         if len(op.outputs) != 1 or op.outputs[0] in self._model.outputs:
             return None
-        readers = self._readers.get(op.outputs[0], [])
-        return readers[0] if len(readers) == 1 and readers[0].kind == kind else None
+        reader, *others = self._readers.get(op.outputs[0], [None])
+        is_it = reader is not None and (reader.domain, reader.kind) == (_DOMAIN, kind)
+        return reader if is_it and not others else None
 
     def _weight_scale(self, scaled: NodeRecord, integers: str, x_scale: str) -> str | None:
         """Of the factors of a product, what is not the scale of x: stored in the file."""

@@ -8,7 +8,7 @@ operators transpose in and out (`to_nhwc`, `from_nhwc`); passes cancel the trans
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, wraps
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from glowmcu.frontend.control_flow_nodes import Inside
 from glowmcu.frontend.graph_builder import GraphBuilder, check_tensor_size
 from glowmcu.frontend.known_inputs import bound_data, must_be_known, open_batches
 from glowmcu.frontend.onnx.container import InputRecord, NodeRecord, OnnxRecord, tensor_data
+from glowmcu.frontend.onnx.operand_counts import expect_counts
 from glowmcu.frontend.onnx.string_categories import Categories
 from glowmcu.frontend.open_shapes import open_shape
 from glowmcu.frontend.unsupported import Unsupported
@@ -38,11 +39,23 @@ def importer(*kinds: str, domain: str = "ai.onnx") -> Callable[[ImportFunction],
     """Decorator: this function imports the operators `kinds` of `domain`."""
 
     def register(function: ImportFunction) -> ImportFunction:
+        counted = _counted(function)
         for kind in kinds:
-            enter(_IMPORTERS, (domain, kind), function, "an importer of ONNX's")
+            enter(_IMPORTERS, (domain, kind), counted, "an importer of ONNX's")
         return function
 
     return register
+
+
+def _counted(function: ImportFunction) -> ImportFunction:
+    """`function` behind `expect_counts`."""
+
+    @wraps(function)
+    def import_counted(state: Import, op: NodeRecord) -> None:
+        expect_counts(op, state.model.opsets)
+        function(state, op)
+
+    return import_counted
 
 
 @cache
@@ -126,10 +139,9 @@ class Import:
 
     def value(self, op: NodeRecord, position: int) -> Value:
         """Operand `position`; an initializer becomes a constant the first time it is read."""
-        name = op.inputs[position] if position < len(op.inputs) else ""
-        if not name:
+        if not self.has(op, position):
             raise Unsupported("GM105", f"{op.kind} lacks operand {position}")
-        return self.named_value(name)
+        return self.named_value(op.inputs[position])
 
     def named_value(self, name: str) -> Value:
         """The value called `name` in the file."""
@@ -184,6 +196,7 @@ class Import:
 
     def has(self, op: NodeRecord, position: int) -> bool:
         """Whether the optional operand `position` is given."""
+        assert position >= 0
         return position < len(op.inputs) and bool(op.inputs[position])
 
     def known(self, op: NodeRecord, position: int) -> bool:
@@ -206,7 +219,7 @@ class Import:
 
     def sequence(self, op: NodeRecord, position: int) -> tuple[Value, ...]:
         """The tensors of an operand that is a sequence."""
-        name = op.inputs[position] if position < len(op.inputs) else ""
+        name = op.inputs[position] if self.has(op, position) else ""
         found = self.bound(name)
         if found is None or isinstance(found, Value):
             raise Unsupported(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -17,9 +17,17 @@ import tflite
 from glowmcu.discovery import enter, import_members
 from glowmcu.frontend.control_flow import Effort, expect_shallow
 from glowmcu.frontend.graph_builder import GraphBuilder, ShapeCheck
-from glowmcu.frontend.known_inputs import Sizes, bound_data, must_be_known, open_batches
-from glowmcu.frontend.tflite.container import ModelRecord, OperatorRecord, TensorRecord
-from glowmcu.frontend.tflite.tensors import constant_data, dynamic_shape, real_values, tensor_type
+from glowmcu.frontend.known_inputs import bound_data, must_be_known, open_batches
+from glowmcu.frontend.tflite.container import ModelRecord, OperatorRecord
+from glowmcu.frontend.tflite.tensors import (
+    constant_data,
+    dynamic_shape,
+    fits_record,
+    input_sizes,
+    is_open,
+    real_values,
+    tensor_type,
+)
 from glowmcu.frontend.tflite.unsigned import as_int8, as_int8_operation, knows_int8_alone
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
@@ -43,11 +51,28 @@ def importer(*names: str) -> Callable[[ImportFunction], ImportFunction]:
     """Decorator: this function imports the builtin operators `names`."""
 
     def register(function: ImportFunction) -> ImportFunction:
+        is_own = function.__module__.startswith("glowmcu.")
+        checked = _of_all_operands(function) if is_own else function
         for name in names:
-            enter(_IMPORTERS, name, function, "an importer of TensorFlow Lite's")
+            enter(_IMPORTERS, name, checked, "an importer of TensorFlow Lite's")
         return function
 
     return register
+
+
+def _of_all_operands(function: ImportFunction) -> ImportFunction:
+    """`function`, and GM105 for operands behind those that it asks for, as interpreters refuse."""
+
+    @wraps(function)
+    def import_all(state: Import, op: OperatorRecord) -> None:
+        state.asked_operands = 0
+        function(state, op)
+        if len(op.inputs) > state.asked_operands:
+            raise Unsupported(
+                "GM105", f"{op.name} has {len(op.inputs)} operands, at most {state.asked_operands}"
+            )
+
+    return import_all
 
 
 @cache
@@ -72,6 +97,8 @@ class Import:
         #: Subgraphs around this one.
         self.depth = depth
         self.effort = Effort()
+        #: Of the operator that is imported, those up to the last that its importer asked for.
+        self.asked_operands = 0
         self._values: dict[int, Value] = {}
         #: Those of the file, which a subgraph that is imported again finds here.
         self._constants: dict[int, Value] = {}
@@ -87,7 +114,7 @@ class Import:
         """The value of a model input, with the shape that the user fixed if there is one."""
         record = self.model.tensors[index]
         wanted = self._options.shapes.get(record.name, self._batches.get(record.name))
-        if wanted is None and _is_open(record):
+        if wanted is None and is_open(record):
             raise dynamic_shape(record)
         if wanted is not None and wanted != record.shape:
             record = replace(record, shape=wanted)
@@ -149,7 +176,7 @@ class Import:
         """Input `position` of a subgraph is `value`. Raises Unsupported GM106."""
         record = self.model.tensors[self.model.inputs[position]]
         declared, type_ = tensor_type(record), value.type
-        is_fit = self._resized or _fits(type_.shape, record)
+        is_fit = self._resized or fits_record(type_.shape, record)
         if not is_fit or declared.with_shape(type_.shape) != type_:
             raise Unsupported(
                 "GM106", f"input {position} of its subgraph is {declared}, and is given {type_}"
@@ -158,6 +185,8 @@ class Import:
 
     def has(self, op: OperatorRecord, position: int) -> bool:
         """Whether the optional operand `position` is given."""
+        assert position >= 0
+        self.asked_operands = max(self.asked_operands, position + 1)
         return position < len(op.inputs) and op.inputs[position] >= 0
 
     def known(self, op: OperatorRecord, position: int) -> bool:
@@ -199,7 +228,7 @@ class Import:
     def expect_declared(self, op: OperatorRecord, position: int, value: Value) -> None:
         """GM106 unless the file declares a result as `value` is."""
         record, declared = self.model.tensors[op.outputs[position]], self.output_type(op, position)
-        is_fit = self._resized or _fits(value.type.shape, record)
+        is_fit = self._resized or fits_record(value.type.shape, record)
         if not is_fit or declared.element is not value.type.element:
             raise Unsupported(
                 "GM106", f"{op.name}: result {position} is {value.type}, declared as {declared}"
@@ -228,7 +257,7 @@ class Import:
 
     def fits(self, op: OperatorRecord, shape: Shape) -> bool:
         """Whether the operator's result may have this shape."""
-        return self._resized or _fits(shape, self.model.tensors[op.outputs[0]])
+        return self._resized or fits_record(shape, self.model.tensors[op.outputs[0]])
 
     def is_complex(self, op: OperatorRecord, position: int = 0) -> bool:
         """Whether an operand is complex: only those operators read it that ask for this."""
@@ -353,7 +382,7 @@ class Import:
 
         def check(shapes: Sequence[Shape]) -> None:
             for shape, record in zip(shapes, records, strict=True):
-                if not _fits(shape, record):
+                if not fits_record(shape, record):
                     raise OperationError(f"its result is {shape}, the file declares {record.shape}")
 
         return check
@@ -368,30 +397,3 @@ class Import:
             else value
             for value in inputs
         ]
-
-
-def _fits(shape: Shape, record: TensorRecord) -> bool:
-    # Exporters write () also for a shape that they do not know.
-    return not record.shape or (
-        len(shape) == len(record.shape)
-        and all(
-            axis in record.variable_axes or size == record.shape[axis]
-            for axis, size in enumerate(shape)
-        )
-    )
-
-
-def input_sizes(model: ModelRecord) -> dict[str, Sizes]:
-    """Sizes of the model's inputs, None if the file leaves them open."""
-    records = [model.tensors[index] for index in model.inputs]
-    return {
-        record.name: [
-            None if axis in record.variable_axes else size for axis, size in enumerate(record.shape)
-        ]
-        for record in records
-    }
-
-
-def _is_open(record: TensorRecord) -> bool:
-    """Whether a size is missing; a vector of one element may be a batch of one number."""
-    return bool(record.variable_axes) and (record.variable_axes, record.shape) != ((0,), (1,))

@@ -21,12 +21,13 @@ from glowmcu.ops.tiling import BroadcastTo
 @importer("RESHAPE")
 def import_reshape(state: Import, op: OperatorRecord) -> None:
     """The operand says the new shape (with a -1 that fits the input), else the declared result."""
+    is_known = state.known(op, 1)
     if state.is_complex(op):
         import_reshaped(state, op, state.model.tensors[op.outputs[0]].shape)
         return
     x = state.value(op, 0)
     shape = state.output_type(op).shape
-    if state.known(op, 1):
+    if is_known:
         wanted = _resolve(integer_list(state, op, 1, "the new shape"), x.type.element_count)
         # A shape written for another batch size is not believed; then the declared one stands.
         is_shape = all(size >= 0 for size in wanted)

@@ -9,12 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from glowmcu.frontend.graph_builder import check_tensor_size
+from glowmcu.frontend.known_inputs import Sizes
 from glowmcu.frontend.open_shapes import open_shape
-from glowmcu.frontend.tflite.container import TensorRecord
+from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord
 from glowmcu.frontend.tflite.int4 import unpack_int4
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
-from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType
 
 _ELEMENTS = {
     "INT8": ElementType.I8,
@@ -165,3 +166,30 @@ def real_values(data: Array, type_: TensorType) -> Array:
         scales, points = scales.reshape(shape), points.reshape(shape)
     offsets = (data.astype(np.int64) - points).astype(np.float32)
     return np.asarray(offsets * scales, np.float32).reshape(data.shape)
+
+
+def fits_record(shape: Shape, record: TensorRecord) -> bool:
+    """Whether it may have `shape`: exporters write () also for one that they do not know."""
+    return not record.shape or (
+        len(shape) == len(record.shape)
+        and all(
+            axis in record.variable_axes or size == record.shape[axis]
+            for axis, size in enumerate(shape)
+        )
+    )
+
+
+def input_sizes(model: ModelRecord) -> dict[str, Sizes]:
+    """Sizes of the model's inputs, None if the file leaves them open."""
+    records = [model.tensors[index] for index in model.inputs]
+    return {
+        record.name: [
+            None if axis in record.variable_axes else size for axis, size in enumerate(record.shape)
+        ]
+        for record in records
+    }
+
+
+def is_open(record: TensorRecord) -> bool:
+    """Whether a size is missing; a vector of one element may be a batch of one number."""
+    return bool(record.variable_axes) and (record.variable_axes, record.shape) != ((0,), (1,))

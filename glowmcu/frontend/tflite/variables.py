@@ -38,9 +38,9 @@ class Variables:
     values: dict[str, Value] = field(default_factory=dict)
     is_inner: bool = False
 
-    def name(self, op: OperatorRecord) -> str:
+    def name(self, state: Import, op: OperatorRecord) -> str:
         """The variable that the operator's first operand refers to."""
-        if not op.inputs or op.inputs[0] not in self.names:
+        if not state.has(op, 0) or op.inputs[0] not in self.names:
             raise Unsupported("GM105", f"{op.name} lacks the handle of a variable")
         return self.names[op.inputs[0]]
 
@@ -172,7 +172,7 @@ def _handle_name(op: OperatorRecord) -> str:
 def import_read_variable(state: Import, op: OperatorRecord) -> None:
     """The tensor is the variable's value, without a copy."""
     variables = _of(state)
-    name, type_ = variables.name(op), state.output_type(op)
+    name, type_ = variables.name(state, op), state.output_type(op)
     if name not in variables.values:
         variables.values[name] = _first_value(state, variables, name, type_)
     value = variables.values[name]
@@ -184,7 +184,7 @@ def import_read_variable(state: Import, op: OperatorRecord) -> None:
 def import_assign_variable(state: Import, op: OperatorRecord) -> None:
     """From now on the variable is the operand, also for the next run."""
     variables = _of(state)
-    name, value = variables.name(op), state.value(op, 1)
+    name, value = variables.name(state, op), state.value(op, 1)
     if variables.is_inner:
         _expect_type(name, variables.values[name].type, value.type, "is assigned")
         variables.values[name] = value
