@@ -20,6 +20,7 @@ from pathlib import Path
 from glowmcu import installation
 from glowmcu.cores import Core, foreign_core
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.given_paths import as_argument
 
 GCC_VARIABLE = "GLOWMCU_ARM_GCC"
 DEFAULT_GCC = "arm-none-eabi-gcc"
@@ -179,7 +180,7 @@ def _linked(
 ) -> Path:
     flags = compile_flags(include_dirs, core_flags, force_include)
     flags += ["-nostartfiles", "-Wl,--gc-sections", "-T", str(linker_script)]
-    inputs = [str(source) for source in sources]
+    inputs = [as_argument(source) for source in sources]
     run_gcc([*flags, *extra_flags, *inputs, "-o", str(output)], inputs)
     return output
 
@@ -194,7 +195,7 @@ def compile_object(
 ) -> Path:
     """Compile one source to the object `output`. Raises as `build_elf` does."""
     flags = compile_flags(include_dirs, core_flags, force_include)
-    run_gcc([*flags, *extra_flags, "-c", str(source), "-o", str(output)], [str(source)])
+    run_gcc([*flags, *extra_flags, "-c", as_argument(source), "-o", str(output)], [str(source)])
     return output
 
 
