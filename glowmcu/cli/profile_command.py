@@ -11,7 +11,7 @@ import click
 from glowmcu.api import export as export_model
 from glowmcu.api import profile as profile_model
 from glowmcu.api.quantization import known_quality, notes_on
-from glowmcu.cli.input_arguments import input_options
+from glowmcu.cli.input_arguments import input_options, inputs_again
 from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.cli.progress import progress_bars
 from glowmcu.cli.quantization_arguments import (
@@ -89,7 +89,8 @@ def profile_command(
     for note in notes:
         out.print(f"  note     {note}", markup=False)
     out.print(f"{count(made.sample_count)} samples -> {file}", markup=False)
-    again = shlex.join(["glowmcu", "compile", as_argument(model), "--profile", as_argument(file)])
+    call = ["glowmcu", "compile", as_argument(model), "--profile", as_argument(file)]
+    again = shlex.join([*call, *inputs_again()])
     out.print(f"  next     {again}", markup=False, soft_wrap=True)
 
 

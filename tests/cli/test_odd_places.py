@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 import numpy as np
+import onnx
 import pytest
 
 from glowmcu import compile
@@ -70,6 +71,12 @@ def test_commands_that_are_suggested_can_be_pasted(
         capsys.readouterr()
 
     suggested("profile", str(model), "--samples", samples, "-o", profile)
+    # What says which model it is comes along: one of open height is refused without it.
+    opened = onnx.load(FLOAT / "digits.onnx")
+    opened.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "h"
+    onnx.save(opened, folder / "open.onnx")
+    said = ("--define", "h=8", "--state", "none")
+    suggested("profile", str(folder / "open.onnx"), "--samples", samples, "-o", profile, *said)
     suggested("tune", str(model), "--samples", samples, "--trials", "1", "-o", tuned)
     (folder / "net.tflite").write_bytes(digits())
     suggested("tune", "--kernels", str(folder / "net.tflite"), "--board", "nrf52", "-o", kernels)
