@@ -146,7 +146,9 @@ def _array(file: IO[bytes], size_bytes: int, name: str) -> Array:
 
 def _check(shape: tuple[Any, ...], dtype: np.dtype[Any], size_bytes: int) -> None:
     if dtype.hasobject:
-        raise ArrayFileError("it holds Python objects; expected numbers, or text as .astype(str) makes it")
+        raise ArrayFileError(
+            "it holds Python objects; expected numbers, or text as .astype(str) makes it"
+        )
     if not all(type(size) is int and size >= 0 for size in shape) or len(shape) > 32:
         raise ArrayFileError(f"its shape is {str(shape)[:80]}")
     claimed = math.prod(shape) * dtype.itemsize
