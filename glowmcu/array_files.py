@@ -103,10 +103,17 @@ def _members(archive: zipfile.ZipFile, left: int) -> dict[str, Array]:
                 f"{limits.size_text(left)} are allowed: {limits.hint(info.file_size, left)}"
             )
         with archive.open(info) as member:
-            array = _array(member, info.file_size, name)
+            array = _member(member, info.file_size, name)
         left -= array.nbytes
         arrays[name.removesuffix(".npy")] = array
     return arrays
+
+
+def _member(file: IO[bytes], size_bytes: int, name: str) -> Array:
+    try:
+        return _array(file, size_bytes, name)
+    except ArrayFileError as cause:
+        raise ArrayFileError(f"{name[:80]!r} of it cannot be read: {cause}") from cause
 
 
 def _array(file: IO[bytes], size_bytes: int, name: str) -> Array:
@@ -139,7 +146,9 @@ def _array(file: IO[bytes], size_bytes: int, name: str) -> Array:
 
 def _check(shape: tuple[Any, ...], dtype: np.dtype[Any], size_bytes: int) -> None:
     if dtype.hasobject:
-        raise ArrayFileError("it holds Python objects; expected numbers")
+        raise ArrayFileError(
+            "it holds Python objects; expected numbers, or text as .astype(str) makes it"
+        )
     if not all(type(size) is int and size >= 0 for size in shape) or len(shape) > 32:
         raise ArrayFileError(f"its shape is {str(shape)[:80]}")
     claimed = math.prod(shape) * dtype.itemsize

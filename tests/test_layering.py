@@ -20,7 +20,7 @@ PACKAGE = REPO / "glowmcu"
 LEAVES = {
     "argument_types", "array_files", "asked_in_python", "cores", "custom_c", "delegated",
     "discovery", "error_codes", "errors", "examples", "file_writing", "given_amount",
-    "given_once", "goals",
+    "given_once", "given_paths", "goals",
     "host_compiler", "index_notation", "input_options", "installation", "instrument",
     "interface_options", "labels", "lazy", "libjit_headers", "limits", "manifest",
     "name_lists", "notebook", "number_text",

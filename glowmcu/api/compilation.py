@@ -33,7 +33,7 @@ from glowmcu.interface_options import InterfaceOptions, Weights
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.kernels.kernel import Target
 from glowmcu.labels import read_labels
-from glowmcu.multirate.compilation import PipelineFiles, compile_pipeline
+from glowmcu.multirate.compilation import PipelineFiles, compile_pipeline, refuse_choices
 from glowmcu.option_words import (
     IoWord,
     Layout,
@@ -149,6 +149,8 @@ def compile(
     inputs = replace(inputs, training=training)
     if pipeline is None:
         refuse_stored_weights(given, quantization, inputs)
+    elif chosen is not None and not chosen.is_default:
+        refuse_choices(pipeline.description)
     options = Options(
         name=default_name(Path(given.name)) if name is None else name, board=found.name,
         core=found.core,

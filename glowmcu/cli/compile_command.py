@@ -31,6 +31,7 @@ from glowmcu.cli.quantization_arguments import (
 from glowmcu.cli.rounding_option import rounding_option
 from glowmcu.cli.simplify_option import simplify_option
 from glowmcu.cli.training_arguments import TrainingArguments, training_options
+from glowmcu.given_paths import as_argument
 from glowmcu.input_options import InputOptions
 from glowmcu.option_words import Optimize, PackageName, RoundingWord
 
@@ -212,7 +213,7 @@ def _next_command(bundle: Bundle) -> str:
         robot = folder / f"{bundle.manifest.name}.robot"
         return f"make -C {shlex.quote(str(folder))} && renode-test {shlex.quote(str(robot))}"
     emulator = core(bundle.board.core).modelled_by
-    return f"glowmcu verify {shlex.quote(str(bundle.path))} --on host,{emulator}"
+    return f"glowmcu verify {shlex.quote(as_argument(bundle.path))} --on host,{emulator}"
 
 
 def _explain(bundle: Bundle, out: Console) -> None:

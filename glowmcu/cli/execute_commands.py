@@ -15,6 +15,7 @@ from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.cli.stream_file import heard, joined, read_stream
 from glowmcu.errors import error
 from glowmcu.file_writing import write_file
+from glowmcu.given_paths import is_file
 from glowmcu.manifest import Manifest, TensorEntry
 from glowmcu.option_words import Where
 from glowmcu.report.classes import class_line, is_stream, stream_lines
@@ -44,7 +45,7 @@ def _write_outputs(folder: Path | None, measured: Measurement) -> list[Path | No
     except OSError as cause:
         raise error(
             "GM713",
-            f"cannot write outputs: {'it is a file' if folder.is_file() else cause.strerror}",
+            f"cannot write outputs: {'it is a file' if is_file(folder) else cause.strerror}",
             str(folder),
             "choose another --output",
         ) from cause

@@ -11,6 +11,7 @@ from glowmcu.bundle import load
 from glowmcu.cli.completion import complete_board
 from glowmcu.cli.output import console
 from glowmcu.errors import error
+from glowmcu.given_paths import as_argument
 from glowmcu.verify.flash import TOOL_NAMES, build_test_firmware, flashing, write_to_board
 from glowmcu.verify.flash.flashing import check_board, image_of
 
@@ -71,6 +72,6 @@ def flash_command(
         out.print(f"connect  {loaded.board.serial.connect}", markup=False, soft_wrap=True)
     named = f" --board {shlex.quote(board)}" if board else ""
     out.print(
-        f"next     glowmcu verify {shlex.quote(str(bundle))}{named} --on host,serial:PORT",
+        f"next     glowmcu verify {shlex.quote(as_argument(bundle))}{named} --on host,serial:PORT",
         markup=False, soft_wrap=True,
     )  # fmt: skip

@@ -64,6 +64,27 @@ def input_options(function: _F) -> _F:
     return wrapped  # type: ignore[no-any-return]
 
 
+#: Options that `input_options` adds, by the parameter that has their values.
+_OF_INPUTS = {
+    "input_shapes": "--input-shape",
+    "define": "--define",
+    "bind": "--bind",
+    "states": "--state",
+    "custom": "--custom",
+}
+
+
+def inputs_again() -> list[str]:
+    """The options of `input_options` as this call had them, for a command that goes on from it."""
+    params = click.get_current_context().params
+    return [
+        word
+        for name, option in _OF_INPUTS.items()
+        for value in params[name]
+        for word in (option, str(value))
+    ]
+
+
 def parse_layouts(texts: tuple[str, ...]) -> dict[str, str]:
     """`NAME=nhwc`, several times, as a dictionary. Raises GM121, GM154."""
     return given_once("--input-layout", texts, _layout)

@@ -15,7 +15,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from glowmcu.api import KernelProgress, tune_kernels
+from glowmcu.cli.input_arguments import inputs_again
 from glowmcu.cli.output import console, print_json
+from glowmcu.given_paths import as_argument
 from glowmcu.input_options import InputOptions
 from glowmcu.report.kernel_tuning import (
     kernel_tuning_json,
@@ -96,8 +98,10 @@ def run_kernel_tuning(
     out.print(kernel_tuning_table(result))
     for line in kernel_tuning_lines(result):
         out.print(line, markup=False)
-    which = ("--board", str(context.params["board"]), "--kernels", str(file))
-    again = shlex.join(["glowmcu", "compile", str(model), *which])
+    profile = context.params["profile"]
+    which = ["--profile", as_argument(profile)] if profile else []
+    which += ["--board", str(context.params["board"]), "--kernels", as_argument(file)]
+    again = shlex.join(["glowmcu", "compile", as_argument(model), *inputs_again(), *which])
     out.print(f"  next     {again}", markup=False, soft_wrap=True)
     return 0
 

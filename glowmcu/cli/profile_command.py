@@ -11,7 +11,7 @@ import click
 from glowmcu.api import export as export_model
 from glowmcu.api import profile as profile_model
 from glowmcu.api.quantization import known_quality, notes_on
-from glowmcu.cli.input_arguments import input_options
+from glowmcu.cli.input_arguments import input_options, inputs_again
 from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.cli.progress import progress_bars
 from glowmcu.cli.quantization_arguments import (
@@ -22,6 +22,7 @@ from glowmcu.cli.quantization_arguments import (
     search_option,
 )
 from glowmcu.cli.rounding_option import rounding_option
+from glowmcu.given_paths import as_argument
 from glowmcu.input_options import InputOptions
 from glowmcu.option_words import ExportWord, RoundingWord, SearchWord
 from glowmcu.quality import quality_record
@@ -88,7 +89,8 @@ def profile_command(
     for note in notes:
         out.print(f"  note     {note}", markup=False)
     out.print(f"{count(made.sample_count)} samples -> {file}", markup=False)
-    again = shlex.join(["glowmcu", "compile", str(model), "--profile", str(file)])
+    call = ["glowmcu", "compile", as_argument(model), "--profile", as_argument(file)]
+    again = shlex.join([*call, *inputs_again()])
     out.print(f"  next     {again}", markup=False, soft_wrap=True)
 
 
@@ -154,5 +156,5 @@ def export_command(
         return
     word = "" if rounding == "double" else f" --rounding {rounding}"
     out.print(f"  runtime  {made.runtime} gives the bytes of compile{word}", markup=False)
-    against = shlex.join(["glowmcu", "verify", "BUNDLE", "--against", str(made.path)])
+    against = shlex.join(["glowmcu", "verify", "BUNDLE", "--against", as_argument(made.path)])
     out.print(f"  next     {against}", markup=False, soft_wrap=True)

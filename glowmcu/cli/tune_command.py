@@ -17,11 +17,12 @@ from glowmcu.api import TuningProgress, TuningResult, tune
 from glowmcu.api.tuning import DEFAULT_TRIALS
 from glowmcu.cli.amount_types import byte_count, cycle_count
 from glowmcu.cli.completion import complete_board
-from glowmcu.cli.input_arguments import input_options
+from glowmcu.cli.input_arguments import input_options, inputs_again
 from glowmcu.cli.kernel_tuning import check_sample_search, kernel_options, run_kernel_tuning
 from glowmcu.cli.output import console, json_option, print_json, write_text
 from glowmcu.cli.quantization_arguments import preprocess_option, samples_option
 from glowmcu.cli.simplify_option import simplify_option
+from glowmcu.given_paths import as_argument
 from glowmcu.input_options import InputOptions
 from glowmcu.installation import extra
 from glowmcu.report.plots import can_plot, pareto_svg
@@ -166,7 +167,8 @@ def _show(result: TuningResult, model: Path, has_picture: bool) -> None:
 
 def _next_command(result: TuningResult, model: Path) -> str:
     again = ["--samples", "DATA"] if result.best.options.adaptive_rounding else []
-    return shlex.join(["glowmcu", "compile", str(model), "--profile", str(result.output), *again])
+    call = ["glowmcu", "compile", as_argument(model), "--profile", as_argument(str(result.output))]
+    return shlex.join([*call, *inputs_again(), *again])
 
 
 @contextmanager

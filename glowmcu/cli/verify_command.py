@@ -24,6 +24,7 @@ from glowmcu.cli.output import (
     write_text,
 )
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
+from glowmcu.given_paths import is_there
 from glowmcu.option_words import ExecutorName
 from glowmcu.report.float_comparison import comparison_lines, comparison_table
 from glowmcu.report.plots import comparison_svg
@@ -208,7 +209,7 @@ def _against_float(
     labels: Path | None, preprocess: Path | None, plot: Path | None, bind: tuple[str, ...],
     as_json: bool,
 ) -> None:  # fmt: skip
-    if re.fullmatch(r"\d+", samples) and not Path(samples).exists():
+    if re.fullmatch(r"\d+", samples) and not is_there(Path(samples)):
         raise error(
             "GM719",
             "--against float needs real data",

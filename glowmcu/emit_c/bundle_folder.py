@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.errors import error
+from glowmcu.given_paths import is_there
 from glowmcu.manifest import FILE_NAME as MANIFEST
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}")
@@ -141,7 +142,7 @@ def check_folder(folder: Path, name: str, shown: Path) -> ExistingBundle | None:
 
     Raises GM504 for a folder of something else, GM523 for another bundle's.
     """
-    if not folder.exists():
+    if not is_there(folder):
         return None
     if not folder.is_dir():
         raise error(

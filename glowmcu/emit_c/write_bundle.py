@@ -26,6 +26,7 @@ from glowmcu.emit_c.folder_exchange import (
     stage,
 )
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.given_paths import is_file, is_there
 from glowmcu.manifest import FILE_NAME as MANIFEST
 from glowmcu.manifest import STAGING
 
@@ -64,7 +65,7 @@ def check_output(folder: Path, name: str) -> None:
 @contextmanager
 def _made(folder: Path) -> Iterator[None]:
     """Make the folder and its parents; after an error they are taken away again."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    missing = [path for path in (folder, *folder.parents) if not is_there(path)]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield
@@ -131,7 +132,7 @@ def _remove_empty_folders(folder: Path, old: Mapping[str, str]) -> None:
 
 def _not_writable(folder: Path, cause: OSError) -> GlowmcuError:
     reason = os.strerror(cause.errno) if cause.errno else str(cause)
-    files = [str(parent) for parent in folder.parents if parent.is_file()]
+    files = [str(parent) for parent in folder.parents if is_file(parent)]
     if files:
         reason = f"{files[0]} is a file, not a folder"
     return error(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.facts.kept_bundle import KeptBundle, read_kept
+from glowmcu.given_paths import as_argument
 from glowmcu.manifest import LayerEntry, Manifest, TensorEntry
 from glowmcu.notebook import Card, Column, Shown
 
@@ -308,7 +309,7 @@ def _changed(what: str, before: object, after: object) -> Iterator[Change]:
 
 
 def _bench_call(side: KeptBundle) -> str:
-    return f"`glowmcu bench {shlex.quote(str(side.folder))}`"
+    return f"`glowmcu bench {shlex.quote(as_argument(side.folder))}`"
 
 
 def _notes(old: KeptBundle, new: KeptBundle) -> Iterator[str]:

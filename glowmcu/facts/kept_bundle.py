@@ -17,6 +17,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from glowmcu.errors import error
 from glowmcu.facts.document import FILE_NAME as FACTS
 from glowmcu.facts.document import Facts, read_facts
+from glowmcu.given_paths import is_there
 from glowmcu.manifest import FILE_NAME as MANIFEST
 from glowmcu.manifest import Manifest, read_manifest
 
@@ -41,7 +42,7 @@ def read_kept(path: Path) -> KeptBundle:
     Raises GM171 (another file), GM172 (values of wrong types, too large), GM601 (no bundle).
     """
     folder = path
-    if path.exists() and not path.is_dir():
+    if is_there(path) and not path.is_dir():
         if path.name not in (MANIFEST, FACTS):
             raise error(
                 "GM171",
@@ -62,7 +63,7 @@ def read_kept(path: Path) -> KeptBundle:
 
 def _refuse_unreadable(file: Path) -> None:
     """A pipe would never end, and a file without end would take all memory."""
-    if not file.exists():
+    if not is_there(file):
         return
     if not file.is_file():
         raise _damaged(file, f"{file.name} is not a file")

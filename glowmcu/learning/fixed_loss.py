@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from glowmcu.errors import ExitCode, error
 from glowmcu.gradient.fixed.builder import FixedBuilder, FixedGradient, is_stored
-from glowmcu.ir.graph import Graph, Value
+from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Operation, OperationError
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.learning.stage import FLAG, Names
@@ -14,7 +14,7 @@ from glowmcu.ops.block_gradient import BITS, SHARED, gradient_type
 from glowmcu.ops.cast import Cast
 from glowmcu.ops.loss_gradient import CrossEntropyGradient, SquaredErrorGradient
 from glowmcu.ops.normalization import Softmax
-from glowmcu.ops.quantization import Dequantize, Quantize
+from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.ops.shape import Reshape
 from glowmcu.training import Loss, Training
 
@@ -73,12 +73,28 @@ def fixed_loss(
 
 
 def _stored(graph: Graph, value: Value) -> Value:
-    """What is stored in int8 before an output becomes real or of another shape."""
+    """What is stored in int8 before an output becomes real, uint8 or of another shape."""
     maker = graph.producers.get(value)
-    while maker is not None and isinstance(maker.op, Reshape | Dequantize):
+    while maker is not None and (
+        isinstance(maker.op, Reshape | Dequantize) or _moves_zero_point(maker)
+    ):
         value = maker.inputs[0]
         maker = graph.producers.get(value)
     return value
+
+
+def _moves_zero_point(maker: Node) -> bool:
+    """Whether every number stays, as between int8 and uint8: `--io uint8`."""
+    if not isinstance(maker.op, Requantize):
+        return False
+    (before,), (after,) = maker.inputs, maker.outputs
+    if not is_stored(before):
+        return False
+    moved = after.type.element.limits[0] - before.type.element.limits[0]
+    return (
+        after.type.scale == before.type.scale
+        and after.type.zero_point - before.type.zero_point == moved
+    )
 
 
 def _expect(value: Value, file_name: str) -> None:

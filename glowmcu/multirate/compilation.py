@@ -6,12 +6,12 @@ TOML file -> models -> stages with queues between them -> lowered one by one -> 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from glowmcu.compilation import Compilation, Options, Prepared
-from glowmcu.errors import error
+from glowmcu.errors import GlowmcuError, error
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.graph import Graph
@@ -62,18 +62,33 @@ def check_options(description: Description, options: Options) -> None:
         ("--state", inputs.states or not inputs.finds_states), ("--slide", inputs.slides),
         ("--camera", inputs.cameras),
         ("--samples or --profile", options.quantization), ("--kernels", options.kernels),
-        ("--steps", options.interface.steps), ("--train", inputs.training),
     ):  # fmt: skip
         if is_given:
             given.append(name)
     if given:
-        raise error(
-            "GM152",
-            f"a pipeline takes no {', '.join(given)}",
-            str(description.file),
+        raise _refusal(
+            description, given,
             "what concerns one model stands in its [[stage]]: input, output, samples, profile, "
             "slide, camera",
-        )
+        )  # fmt: skip
+    if options.interface.steps:
+        raise _refusal(description, ["--steps"], "a run of it is short: one hop of the input")
+    if inputs.training:
+        hint = "compile the stage's model by itself, and feed it what the stages before it give"
+        raise _refusal(description, ["--train"], hint)
+
+
+def refuse_choices(description: Description) -> None:
+    """Raises GM152 for choices of quantization, which nothing says the stage of."""
+    raise _refusal(
+        description, ["choices of quantization (--weights, --int16, --keep-float, …)"],
+        "quantize the stage's model first: `glowmcu export MODEL --samples DATA --weights 4 -o "
+        "STAGE.tflite`, say, and name that file in its [[stage]]",
+    )  # fmt: skip
+
+
+def _refusal(description: Description, given: Sequence[str], hint: str) -> GlowmcuError:
+    return error("GM152", f"a pipeline takes no {', '.join(given)}", str(description.file), hint)
 
 
 def _prepared(files: PipelineFiles, options: Options) -> Prepared:

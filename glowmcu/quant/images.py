@@ -29,8 +29,9 @@ _BYTES_A_PIXEL = 16
 #: What float32 holds; NaN compares with nothing.
 _LARGEST_NUMBER = 3e38
 _WHITE_OF_16_BITS = 65535
-_LAYOUTS = ("NHWC", "NCHW")
-_COLORS = ("rgb", "bgr", "gray")
+_LAYOUTS = {"nhwc": "NHWC", "nchw": "NCHW"}
+#: `--camera` spells it grey.
+_COLORS = {"rgb": "rgb", "bgr": "bgr", "gray": "gray", "grey": "gray"}
 
 
 @dataclass(frozen=True)
@@ -68,19 +69,27 @@ def _settings(record: dict[str, Any], where: str) -> Preprocessing:
     if unknown or missing:
         what = f"unknown setting {unknown[0]!r}" if unknown else f"no setting {missing[0]!r}"
         raise error("GM308", what, where, f"the settings are: {', '.join(known)}")
-    size, layout = record["size"], record.get("layout", "NHWC")
-    color = record.get("color", "rgb")
+    size = record["size"]
     sizes_fit = isinstance(size, list) and len(size) == 2
     if not sizes_fit or not all(isinstance(n, int) and 0 < n <= 4096 for n in size):
         raise error("GM308", f"size must be [height, width], got {size!r}", where)
-    if layout not in _LAYOUTS or color not in _COLORS:
-        raise error("GM308", f"layout {layout!r} or color {color!r} is none of "
-                    f"{', '.join((*_LAYOUTS, *_COLORS))}", where)  # fmt: skip
+    layout = _word(record, "layout", _LAYOUTS, where)
+    color = _word(record, "color", _COLORS, where)
     channels = 1 if color == "gray" else 3
     mean, scale = (_numbers(record, key, channels, where) for key in ("mean", "scale"))
     if 0.0 in scale:
         raise error("GM308", "scale must not be 0: it divides", where)
     return Preprocessing((size[0], size[1]), mean, scale, layout, color)
+
+
+def _word(record: dict[str, Any], key: str, known: Mapping[str, str], where: str) -> str:
+    """One of the words for a setting, whatever its case; the first where there is none."""
+    given = record.get(key, next(iter(known)))
+    found = known.get(given.lower()) if isinstance(given, str) else None
+    if found is None:
+        words = ", ".join(dict.fromkeys(known.values()))
+        raise error("GM308", f"{key} must be one of {words}, got {given!r}", where)
+    return found
 
 
 def _numbers(record: dict[str, Any], key: str, channels: int, where: str) -> tuple[float, ...]:

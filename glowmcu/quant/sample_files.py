@@ -12,6 +12,7 @@ import numpy as np
 
 from glowmcu.array_files import ArrayFileError, load_npy, load_npz
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.given_paths import is_file, is_folder, is_there
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
 from glowmcu.quant.images import IMAGE_SUFFIXES, Preprocessing, read_image
@@ -33,7 +34,7 @@ def read_samples(graph: Graph, path: Path, preprocessing: Preprocessing | None =
 
     Raises GM304 to GM306 as `samples_of`, GM307 for files that cannot be read.
     """
-    if path.is_dir():
+    if is_folder(path):
         return _folder(graph, path, preprocessing)
     suffix = path.suffix.lower()
     if suffix == ".npy":
@@ -46,10 +47,12 @@ def read_samples(graph: Graph, path: Path, preprocessing: Preprocessing | None =
         return read_sound(graph, path)
     if suffix in _RAW_SUFFIXES:
         return single_files(graph, [path], lambda file: _load_raw(graph, file))
-    if suffix in IMAGE_SUFFIXES and path.is_file():
+    if suffix in IMAGE_SUFFIXES and is_file(path):
         return _images(graph, path, [path], preprocessing)
     known = ", ".join((*SINGLE_SUFFIXES, *RECORDING_SUFFIXES, *IMAGE_SUFFIXES))
-    what = "no such file or folder" if not path.exists() else f"expected a folder or one of {known}"
+    what = (
+        "no such file or folder" if not is_there(path) else f"expected a folder or one of {known}"
+    )
     raise error("GM307", f"cannot read samples: {what}", str(path))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from glowmcu.errors import error
+from glowmcu.given_paths import is_folder
 from glowmcu.ir.graph import Graph
 from glowmcu.quant.data_sets import items_of
 from glowmcu.quant.images import Preprocessing, with_images
@@ -61,7 +62,7 @@ def _files(path: Path) -> list[Path]:
     """What a folder holds of arrays or recordings, by name; a file, or a folder of other things, as
     it is.
     """
-    found = sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else []
+    found = sorted(file for file in path.iterdir() if file.is_file()) if is_folder(path) else []
     known = (*SINGLE_SUFFIXES, *RECORDING_SUFFIXES)
     arrays = [file for file in found if file.suffix.lower() in known]
     return arrays or [path]

@@ -9,6 +9,7 @@ import numpy as np
 
 from glowmcu.array_files import ArrayFileError, load_npy, load_npz
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.given_paths import is_file
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
 from glowmcu.quant.sample_source import SampleSource, paths_of
@@ -31,7 +32,7 @@ def read_labelled(
     if isinstance(labels, Path):
         where, labels = str(labels), _load(labels)
     paths = paths_of(source.data)
-    if paths is not None and len(paths) == 1 and paths[0].suffix == ".npz" and paths[0].is_file():
+    if paths is not None and len(paths) == 1 and paths[0].suffix == ".npz" and is_file(paths[0]):
         own, arrays = _parted(graph, paths[0])
         if own is not None:
             source = SampleSource(arrays, source.preprocessing)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from glowmcu.errors import error
+from glowmcu.given_paths import as_argument
 from glowmcu.host_compiler import (
     STRICT_FLAGS,
     SharedLibrary,
@@ -30,7 +31,7 @@ def host_library(bundle_dir: Path, manifest: Manifest, extra: Sequence[str]) -> 
 
     A library of the same text, compiler and flags is used again. Raises GM602, GM603.
     """
-    sources = [str(bundle_dir / name) for name in manifest.sources]
+    sources = [as_argument(bundle_dir / name) for name in manifest.sources]
     command = [*library_command(extra), f"-I{bundle_dir}", *sources]
     key = _digest(command, [bundle_dir / name for name in (*manifest.sources, *manifest.headers)])
     library = _libraries.get(key)

@@ -20,6 +20,7 @@ from pathlib import Path
 from glowmcu import installation
 from glowmcu.cores import Core, foreign_core
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.given_paths import as_argument
 
 GCC_VARIABLE = "GLOWMCU_ARM_GCC"
 DEFAULT_GCC = "arm-none-eabi-gcc"
@@ -74,10 +75,13 @@ def missing(core_flags: Sequence[str] = ()) -> str | None:
     compiler = _compiler(core_flags)
     gcc = find_gcc(core_flags)
     if gcc is not None:
-        if library_flags(gcc) is not None:
-            return None
-        # Some distributions, and Homebrew's own formula, part the compiler from its library.
-        return f"{gcc.name} has no C library (newlib or picolibc): {compiler.tool.advice}"
+        if library_flags(gcc) is None:
+            # Some distributions, and Homebrew's own formula, part the compiler from its library.
+            return f"{gcc.name} has no C library (newlib or picolibc): {compiler.tool.advice}"
+        refused = _refusal(gcc, tuple(flag for flag in core_flags if flag.startswith("-m")))
+        if refused:
+            return f"{gcc.name} does not serve this core ({refused}): a newer one may"
+        return None
     wanted = os.environ.get(compiler.variable)
     if wanted:
         return f"{compiler.variable} names {wanted}, which is not a program that can be run"
@@ -127,6 +131,23 @@ def _finds(gcc: Path, file: str) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return True  # what is wrong with it shows where it is used
     return found.stdout.strip() != file
+
+
+@cache
+def _refusal(gcc: Path, core_flags: tuple[str, ...]) -> str:
+    """What the compiler objects to in the flags of a core, as one that is older than the core does;
+    empty where it takes them.
+    """
+    try:
+        done = subprocess.run(
+            [str(gcc), "-E", *core_flags, "-x", "c", "-"], stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, errors="replace", timeout=60, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""  # what is wrong with it shows where it is used
+    if done.returncode == 0:
+        return ""
+    return next(iter(_telling(done.stderr)), "it gives no reason")[:200]
 
 
 def build_elf(
@@ -179,7 +200,7 @@ def _linked(
 ) -> Path:
     flags = compile_flags(include_dirs, core_flags, force_include)
     flags += ["-nostartfiles", "-Wl,--gc-sections", "-T", str(linker_script)]
-    inputs = [str(source) for source in sources]
+    inputs = [as_argument(source) for source in sources]
     run_gcc([*flags, *extra_flags, *inputs, "-o", str(output)], inputs)
     return output
 
@@ -194,7 +215,7 @@ def compile_object(
 ) -> Path:
     """Compile one source to the object `output`. Raises as `build_elf` does."""
     flags = compile_flags(include_dirs, core_flags, force_include)
-    run_gcc([*flags, *extra_flags, "-c", str(source), "-o", str(output)], [str(source)])
+    run_gcc([*flags, *extra_flags, "-c", as_argument(source), "-o", str(output)], [str(source)])
     return output
 
 
@@ -241,12 +262,15 @@ def run_gcc(arguments: Sequence[str], inputs: Sequence[str]) -> str:
 
 def _refused(gcc: str, stderr: str, where: str, hint: str) -> GlowmcuError:
     """The compiler's first error lines; a linker's complaint is told apart by `ld returned`."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    telling = [line for line in lines if "error" in line or "undefined" in line] or lines
-    detail = "\n    ".join(telling[:_ERROR_LINES])
+    detail = "\n    ".join(_telling(stderr)[:_ERROR_LINES]) or "it gives no reason"
     if "ld returned" in stderr or "collect2" in stderr:
         return error("GM612", f"{gcc} could not link:\n    {detail}", where, hint)
     return error("GM611", f"{gcc} could not compile:\n    {detail}", where, hint)
+
+
+def _telling(stderr: str) -> list[str]:
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    return [line for line in lines if "error" in line or "undefined" in line] or lines
 
 
 @dataclass(frozen=True)

@@ -208,6 +208,13 @@ def test_arrays_of_objects_and_cut_ones_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "o.npy", np.array([{}], object), allow_pickle=True)
     with pytest.raises(ArrayFileError, match="Python objects"):
         load_npy(tmp_path / "o.npy")
+    # A column of pandas has text as objects; the archive says which array it is.
+    texts = np.array(["cat", "dog"], object)
+    np.savez(tmp_path / "a.npz", x=np.zeros(2), y=texts)
+    with pytest.raises(ArrayFileError, match=r"'y.npy' of it .* \.astype\(str\)"):
+        load_npz(tmp_path / "a.npz")
+    np.savez(tmp_path / "a.npz", x=np.zeros(2), y=texts.astype(str))
+    assert load_npz(tmp_path / "a.npz")["y"].tolist() == ["cat", "dog"]
     np.save(tmp_path / "a.npy", np.zeros(100, np.float32))
     (tmp_path / "a.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:-1])
     with pytest.raises(ArrayFileError, match="399 follow"):

@@ -208,6 +208,30 @@ def test_it_is_the_default_of_a_core_without_an_fpu(tmp_path: Path) -> None:
     assert with_fpu.manifest.training.numbers == "float32"
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("digits", {}), ("regression", {"loss": "squared-error", "learning_rate": 0.002})],
+)
+def test_uint8_at_the_border_learns_what_int8_learns(
+    name: str, options: dict[str, object], tmp_path: Path
+) -> None:
+    """It was refused, and without --train-numbers a core without an FPU learnt in float32."""
+    options = {**options, "train_numbers": None}
+    stored = compiled(tmp_path / "i", name, "last=1", "rp2040", **options).session()
+    bundle = compiled(tmp_path / "u", name, "last=1", "rp2040", io="uint8", **options)
+    assert bundle.manifest.training is not None
+    assert bundle.manifest.training.numbers == "fixed"
+    session = bundle.session()
+    x = drawn(name, 1)[0].astype(np.int8)
+    as_bytes = (x.astype(np.int16) + 128).astype(np.uint8)
+    shown: object = 4 if name == "digits" else np.zeros((1, 4), np.float32)
+    for _ in range(3):
+        assert session.train([as_bytes], shown) == stored.train([x], shown)  # type: ignore[arg-type]
+        np.testing.assert_array_equal(
+            session.run([as_bytes])[0].astype(np.int16), stored.run([x])[0].astype(np.int16) + 128
+        )
+
+
 def test_what_cannot_be_so_learns_in_real_numbers_there(tmp_path: Path) -> None:
     """A float model."""
     bundle = glowmcu.compile(GESTURES, "rp2040", tmp_path / "a", "net", train="last=1")

@@ -190,6 +190,15 @@ def test_options_of_one_model_stand_in_the_file(name: str, tmp_path: Path) -> No
     refused(file, f"a pipeline takes no {name}", **{name: OPTIONS[name]})
 
 
+def test_choices_of_quantization_are_a_models_that_is_quantized_before(tmp_path: Path) -> None:
+    """They asked for --samples, which a pipeline does not take either."""
+    one = network(1, 4, 2)
+    file = two_stages(tmp_path, network(2, one.rows_out, one.channels_out).data)
+    for chosen in (glowmcu.Quantization(weights=4), glowmcu.Quantization(int16=["all"])):
+        refused(file, "a pipeline takes no choices of quantization", quantization=chosen)
+        refused(file, "glowmcu export MODEL", quantization=chosen)
+
+
 def test_a_model_that_is_not_there(tmp_path: Path) -> None:
     file = two_stages(tmp_path, network(2, 1, 1).data)
     (tmp_path / "two.tflite").unlink()

@@ -42,6 +42,8 @@ def refused(folder: Path, **changes: Any) -> str:
         ({"size": [1, 4096], "scale": -1}, Preprocessing((1, 4096), (1.0,), (-1.0,))),
         ({"layout": "NCHW", "color": "bgr"}, Preprocessing((2, 3), (1.0,), (2.0,), "NCHW", "bgr")),
         ({"color": "gray", "mean": [7]}, Preprocessing((2, 3), (7.0,), (2.0,), color="gray")),
+        ({"layout": "nchw", "color": "RGB"}, Preprocessing((2, 3), (1.0,), (2.0,), "NCHW")),
+        ({"color": "grey"}, Preprocessing((2, 3), (1.0,), (2.0,), color="gray")),
         ({"mean": 3e38}, Preprocessing((2, 3), (3e38,), (2.0,))),
     ],
     ids=str,
@@ -65,10 +67,10 @@ def test_settings_may_be_toml(tmp_path: Path) -> None:
         *(({"size": size}, "size must be [height, width], got ")
           for size in (3, [3], [3, 3, 3], [0, 3], [3, 0], [4097, 3], [3, 4097], [1.5, 3],
                        ["3", 3])),
-        *(({"layout": layout}, f"layout {layout!r} or color 'rgb' is none of NHWC, NCHW, rgb, ")
-          for layout in ("HWC", "nhwc")),
-        *(({"color": color}, f"layout 'NHWC' or color {color!r} is none of ")
-          for color in ("RGB", "grey")),
+        *(({"layout": layout}, f"layout must be one of NHWC, NCHW, got {layout!r}")
+          for layout in ("HWC", "", 3, None, [])),
+        *(({"color": color}, f"color must be one of rgb, bgr, gray, got {color!r}")
+          for color in ("greyscale", "L", 1, {})),
         *(({"mean": mean}, "mean must be a number or one for each of 3 channels")
           for mean in ([1, 2], [1, 2, 3, 4], [], "1", ["1"], [1, 2, None], 4e38, -4e38)),
         ({"color": "gray", "mean": [1, 2, 3]}, "mean must be a number or one for each of 1 "),

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from glowmcu import installation
+from glowmcu import compile, installation
 from glowmcu.cores import core, core_names
 from glowmcu.errors import GlowmcuError
 from glowmcu.verify import toolchain
+from tests.bundle.models import digits
 from tests.verify.tiny_bundle import write_tiny_bundle
 
 needs_gcc = pytest.mark.skipif(toolchain.missing() is not None, reason=str(toolchain.missing()))
@@ -74,7 +75,8 @@ def compiler_with(folder: Path, *files: str) -> Path:
     found = " ".join(f"-print-file-name={file}) echo /library/{file};;" for file in files)
     rest = "-print-file-name=*) echo ${1#-print-file-name=};;"
     return program(
-        folder, f"case $1 in {found} {rest} *) echo 'string.h: error' >&2; exit 1;; esac"
+        folder,
+        f"case $1 in {found} {rest} -E) exit 0;; *) echo 'string.h: error' >&2; exit 1;; esac",
     )
 
 
@@ -102,6 +104,20 @@ def test_picolibc_is_taken_where_it_is_the_only_library(
     monkeypatch.setenv(toolchain.GCC_VARIABLE, str(compiler_with(tmp_path, *files)))
     assert toolchain.missing(M4) is None
     assert toolchain.compile_flags((), M4) == [*M4, *flags, *toolchain.DEFAULT_FLAGS]
+
+
+def test_a_compiler_that_is_older_than_the_core_is_missing_for_it_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Ubuntu 20.04's is for a Cortex-M55: a bundle needs none, and was refused."""
+    said = "gcc: error: unrecognized -mcpu target: cortex-m55"
+    old = program(tmp_path, f"case $* in *m55*) echo '{said}' >&2; exit 1;; esac; echo /a/libc.a")
+    monkeypatch.setenv(toolchain.GCC_VARIABLE, str(old))
+    assert toolchain.missing(M4) is None
+    assert said in (toolchain.missing(core("cortex-m55").flags) or "")
+    bundle = compile(digits(), board="mps3-an547", output=tmp_path / "bundle")
+    assert bundle.report.code_bytes is None
+    assert said in (bundle.missing_compiler or "")
 
 
 def test_a_compiler_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
