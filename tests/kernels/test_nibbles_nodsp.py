@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
+from glowmcu.goals import Goal
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.nodsp.nibbles import GROUP_STEP, pack_nibbles
+from glowmcu.pipeline import compile_model
 from tests.ops.test_convolution import NUMBERS, SPATIAL, Case, conv_model
 from tests.ops.test_matmul import Dense, dense_model
 from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 
 PAIRS, ROWS = "conv_2d.nibbles_nodsp", "dense.nibbles_nodsp"
-CORES = ("cortex-m0plus", "cortex-m3")
 
 WINDOWS = {
     "one tap, one output": Case((1, 1, 1, 1), 1, (1, 1)),
@@ -38,7 +41,25 @@ WINDOWS = {
 }
 
 
-def four_bits(cases: dict[str, Case]) -> dict[str, Case]:
+#: Magnitudes add up to 256 or less, of which a group keeps 255; inputs are at both ends, too.
+BOUNDS = {
+    f"{depth} weights of -8": Case((1, 1, 2, depth), 6, (1, 1), weights=-8, out_scale=40.0)
+    for depth in (28, 29, 31, 32, 36)
+}
+MATRICES = {
+    "one input, one output": Dense(1, 1, 1, weights_type="int4"),
+    "two inputs, eight outputs": Dense(1, 2, 8, weights_type="int4"),
+    "three inputs, nine outputs, two rows": Dense(2, 3, 9, weights_type="int4"),
+    "four inputs, a block of outputs": Dense(1, 4, 16, weights_type="int4"),
+    "five inputs, a block and one": Dense(3, 5, 17, weights_type="int4"),
+    "groups of a long row": Dense(1, 211, 37, weights_type="int4"),
+    "a group of one input": Dense(2, 29, 6, weights=-8),
+    "all weights are 7": Dense(2, 67, 6, weights=7),
+    "stored around a zero point": Dense(3, 17, 6, weights=105, weights_zero_point=100),
+}
+
+
+def four_bits(cases: Mapping[str, Case]) -> dict[str, Case]:
     """The same layers with weights all over four bits, or with one of them."""
     return {
         name: replace(case, weights_type="int4", weights=case.weights and max(case.weights, -8))
@@ -46,88 +67,53 @@ def four_bits(cases: dict[str, Case]) -> dict[str, Case]:
     }
 
 
-MATRICES = {
-    "one input, one output": Dense(1, 1, 1, weights_type="int4"),
-    "two inputs, eight outputs": Dense(1, 2, 8, weights_type="int4"),
-    "three inputs, nine outputs": Dense(2, 3, 9, weights_type="int4"),
-    "four inputs, a block of outputs": Dense(1, 4, 16, weights_type="int4"),
-    "five inputs, a block and one": Dense(3, 5, 17, weights_type="int4"),
-    "groups of a long row": Dense(1, 211, 37, weights_type="int4"),
-    "a group of one input": Dense(2, 29, 6, weights=-8),
-    "all weights 7": Dense(2, 67, 6, weights=7),
-    "stored around a zero point": Dense(3, 17, 6, weights=105, weights_zero_point=100),
-}
+def model(case: Case | Dense) -> bytes:
+    return dense_model(case) if isinstance(case, Dense) else conv_model("CONV_2D", case)
 
 
-def conv(case: Case) -> bytes:
-    return conv_model("CONV_2D", case)
-
-
-PAIR_LAYERS = {core: ForcedLayers(PAIRS, four_bits(WINDOWS), conv, core, count=2) for core in CORES}
-SPATIAL_LAYERS = ForcedLayers(PAIRS, four_bits(SPATIAL), conv, "cortex-m0plus")
-NUMBER_LAYERS = ForcedLayers(PAIRS, four_bits(NUMBERS), conv, "generic")
-MATRIX_LAYERS = {core: ForcedLayers(ROWS, MATRICES, dense_model, core, count=2) for core in CORES}
+IMAGES = four_bits({**WINDOWS, **SPATIAL, **NUMBERS, **BOUNDS})
 POINTWISE = {
-    name: case for name, case in four_bits(WINDOWS).items() if case.kernel == (1, 1)
-}  # fmt: skip
-POINTWISE_LAYERS = {core: ForcedLayers(ROWS, POINTWISE, conv, core) for core in CORES}
+    name: case for name, case in four_bits({**WINDOWS, **BOUNDS}).items() if case.kernel == (1, 1)
+}
+DENSE: dict[str, Case | Dense] = {**MATRICES, **POINTWISE}
+PAIR_LAYERS = ForcedLayers(PAIRS, IMAGES, model, "cortex-m0plus", count=2)
+ROW_LAYERS = ForcedLayers(ROWS, DENSE, model, "cortex-m0plus", count=2)
 
 
-@pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("name", WINDOWS)
-def test_pairs_of_pixels_equal_the_meaning_on_both_instruction_sets(name: str, core: str) -> None:
-    PAIR_LAYERS[core].check(name)
+@pytest.mark.parametrize("name", IMAGES)
+def test_pairs_of_pixels_equal_the_meaning(name: str) -> None:
+    PAIR_LAYERS.check(name)
 
 
-@pytest.mark.parametrize("name", SPATIAL)
-def test_pairs_of_pixels_walk_every_window(name: str) -> None:
-    SPATIAL_LAYERS.check(name)
+@pytest.mark.parametrize("name", DENSE)
+def test_rows_of_bytes_equal_the_meaning(name: str) -> None:
+    ROW_LAYERS.check(name)
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-def test_all_scales_and_activations_equal_the_meaning(name: str) -> None:
-    NUMBER_LAYERS.check(name)
-
-
-@pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("name", MATRICES)
-def test_rows_of_bytes_equal_the_meaning_on_both_instruction_sets(name: str, core: str) -> None:
-    MATRIX_LAYERS[core].check(name)
-
-
-@pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("name", POINTWISE)
-def test_pixels_of_a_convolution_are_rows(name: str, core: str) -> None:
-    POINTWISE_LAYERS[core].check(name)
-
-
-@pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("depth", [28, 29, 31, 32, 36])
-def test_a_group_at_its_bound_stays_within_its_half_word(depth: int, core: str) -> None:
-    """Sums of magnitudes up to 256, of which a group keeps 255; inputs at both of their ends."""
-    layer = four_bits({"": Case((1, 1, 2, depth), 6, (1, 1), weights=-8, out_scale=40.0)})[""]
-    inputs = [[np.full((1, 1, 2, depth), value, np.int8)] for value in (-128, 127)]
-    for variant in (PAIRS, ROWS):
-        check_forced(conv(layer), variant, core, inputs)
+@pytest.mark.parametrize("core", ["cortex-m3", "hazard3"])
+def test_other_cores_compute_the_same(core: str) -> None:
+    """Thumb-2, and the portable branch on RISC-V."""
+    PAIR_LAYERS.elsewhere(core).check_all_on_core()
+    ROW_LAYERS.elsewhere(core).check_all_on_core()
 
 
 @pytest.mark.parametrize("variant", [PAIRS, ROWS])
 @pytest.mark.parametrize("weight", [-9, 8])
 def test_one_weight_of_more_bits_leaves_the_layer_to_others(weight: int, variant: str) -> None:
     layer = Case((1, 2, 2, 16), 8, (1, 1), weights=weight)
-    assert variant not in variants_of(compile_forced(conv(layer), variant, "cortex-m0plus"))
+    assert variant not in variants_of(compile_forced(model(layer), variant, "cortex-m0plus"))
 
 
 def test_pixels_apart_stay_with_the_kernel_of_windows() -> None:
     layer = Case((1, 4, 4, 8), 5, (1, 1), (2, 2), weights_type="int4")
-    assert variants_of(compile_forced(conv(layer), ROWS, "generic")) != {ROWS}
-    assert variants_of(compile_forced(conv(layer), PAIRS, "generic")) == {PAIRS}
+    assert variants_of(compile_forced(model(layer), ROWS, "generic")) != {ROWS}
+    assert variants_of(compile_forced(model(layer), PAIRS, "generic")) == {PAIRS}
 
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m33", "cortex-m55"])
 def test_cores_with_the_instructions_have_kernels_of_their_own(core: str) -> None:
     layer = Case((1, 2, 2, 16), 8, (1, 1), weights_type="int4")
-    assert PAIRS not in variants_of(compile_forced(conv(layer), PAIRS, core))
+    assert PAIRS not in variants_of(compile_forced(model(layer), PAIRS, core))
 
 
 def unpacked(words: Array) -> Array:
@@ -162,13 +148,21 @@ def test_groups_are_as_long_as_weights_allow(weight: int, groups: int) -> None:
 @pytest.mark.arm
 @pytest.mark.parametrize(("core", "most"), [("cortex-m0plus", 0.75), ("cortex-m3", 0.95)])
 def test_four_bits_take_fewer_cycles_than_bytes(core: str, most: float) -> None:
-    layer = Case((1, 6, 6, 32), 32, (3, 3), padding="SAME", weights_type="int4", out_scale=2.0)
-    row = dense_model(Dense(1, 256, 64, weights_type="int4"))
-    pairs = ((conv(layer), PAIRS, "conv_2d.pairs_nodsp"), (row, ROWS, "dense.direct_nodsp"))
-    for model, own, other in pairs:
+    layer = Case((1, 4, 4, 32), 32, (3, 3), padding="SAME", weights_type="int4", out_scale=2.0)
+    row = Dense(1, 256, 64, weights_type="int4")
+    pairs = ((layer, PAIRS, "conv_2d.pairs_nodsp"), (row, ROWS, "dense.direct_nodsp"))
+    for case, own, other in pairs:
         taken, compared = (
-            check_forced(model, name, core, counts_cycles=True).cycles for name in (own, other)
+            check_forced(model(case), name, core, counts_cycles=True).cycles
+            for name in (own, other)
         )
         assert taken is not None
         assert compared is not None
         assert taken <= most * compared, (own, taken, compared)
+
+
+@pytest.mark.parametrize("goal", [Goal.BALANCED, Goal.SPEED, Goal.SIZE])
+def test_every_goal_takes_what_is_shorter_and_quicker(goal: Goal) -> None:
+    data = model(Case((1, 12, 12, 32), 64, (1, 1), weights_type="int4", out_scale=2.0))
+    options = Options("m", core="cortex-m0plus", goal=goal)
+    assert variants_of(compile_model(data, "m.tflite", options)) <= {PAIRS, ROWS}
