@@ -166,3 +166,9 @@ def test_every_goal_takes_what_is_shorter_and_quicker(goal: Goal) -> None:
     data = model(Case((1, 12, 12, 32), 64, (1, 1), weights_type="int4", out_scale=2.0))
     options = Options("m", core="cortex-m0plus", goal=goal)
     assert variants_of(compile_model(data, "m.tflite", options)) <= {PAIRS, ROWS}
+
+
+def test_size_counts_constants_though_other_functions_have_less_code() -> None:
+    data = model(Dense(1, 256, 64, weights_type="int4"))
+    options = Options("m", core="cortex-m0plus", goal=Goal.SIZE)
+    assert variants_of(compile_model(data, "m.tflite", options)) == {ROWS}
