@@ -70,8 +70,8 @@ static void glowmcu_nibble_windows(const glowmcu_conv_2d_nibbles *p,
     const glowmcu_nibble_image *image, uint32_t *stream, glowmcu_nibble_corner first,
     glowmcu_nibble_corner second)
 {
-    const int32_t are_between =
-        glowmcu_nibble_is_between(p, first) && glowmcu_nibble_is_between(p, second);
+    const int32_t is_between = (glowmcu_nibble_is_between(p, first)
+        && glowmcu_nibble_is_between(p, second)) ? 1 : 0;
     const int32_t width = p->kernel_width;
     const int32_t lefts[2] = {first.x, second.x};
     glowmcu_nibble_writer writer;
@@ -82,11 +82,11 @@ static void glowmcu_nibble_windows(const glowmcu_conv_2d_nibbles *p,
     writer.left = p->group_taps;
     writer.group_taps = p->group_taps;
     for (int32_t ky = 0; ky < p->kernel_height; ++ky) {
-        const int32_t whole = are_between && first.y >= 0 && first.y < p->in_height
-            && second.y >= 0 && second.y < p->in_height;
-        const int32_t length = whole ? width * p->in_channels : p->in_channels;
+        const int32_t is_whole = (is_between != 0 && first.y >= 0 && first.y < p->in_height
+            && second.y >= 0 && second.y < p->in_height) ? 1 : 0;
+        const int32_t length = (is_whole != 0) ? width * p->in_channels : p->in_channels;
 
-        for (int32_t run = whole ? 1 : width; run > 0; --run) {
+        for (int32_t run = (is_whole != 0) ? 1 : width; run > 0; --run) {
             glowmcu_nibble_write(&writer, glowmcu_nibble_position(p, image, first),
                 glowmcu_nibble_position(p, image, second), length);
             first.x += p->dilation_x;
