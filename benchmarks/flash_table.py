@@ -32,7 +32,10 @@ MODELS = {
 }  # fmt: skip
 BOARDS = {"nrf52": "Cortex-M4", "rp2040": "Cortex-M0+"}
 #: Of the tables of `balanced`.
-BALANCED = {"nrf52": "Cortex-M4", "rp2040": "Cortex-M0+", "mps2-an385": "Cortex-M3"}
+BALANCED = {
+    "nrf52": "Cortex-M4", "rp2040": "Cortex-M0+", "mps2-an385": "Cortex-M3",
+    "rp2350-riscv": "RISC-V",
+}  # fmt: skip
 GOALS = ("size", "flash")
 #: Columns of the table of `balanced`, with their options.
 BITS = {"int8": (), "`--weights 4`": ("--weights", "4")}
