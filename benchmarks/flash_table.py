@@ -1,5 +1,7 @@
 """`python -m benchmarks.flash_table`: what `--optimize flash` saves, as `glowmcu compile` says.
 
+`--table` renews one, and keeps the others.
+
 Exchanges the tables of docs/flash.md: MLPerf Tiny's int8 models, and its float models with weights
 of four bits, with less flash and beside those of eight bits. Float models are quantized by random
 samples, since bytes of flash are asked for here, and hardly depend on the ranges of activations.
@@ -7,11 +9,13 @@ samples, since bytes of flash are asked for here, and hardly depend on the range
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +31,11 @@ MODELS = {
     "ad": "anomaly detection",
 }  # fmt: skip
 BOARDS = {"nrf52": "Cortex-M4", "rp2040": "Cortex-M0+"}
+#: Of the tables of `balanced`.
+BALANCED = {
+    "nrf52": "Cortex-M4", "rp2040": "Cortex-M0+", "mps2-an385": "Cortex-M3",
+    "rp2350-riscv": "RISC-V",
+}  # fmt: skip
 GOALS = ("size", "flash")
 #: Columns of the table of `balanced`, with their options.
 BITS = {"int8": (), "`--weights 4`": ("--weights", "4")}
@@ -39,11 +48,13 @@ _SAMPLES = 8
 
 def main() -> None:
     """Compile all, and write the page."""
-    text = PAGE.read_text(encoding="utf-8")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--table", action="append", choices=sorted(_tables()), help="repeatable")
+    chosen = parser.parse_args().table or list(_tables())
     with tempfile.TemporaryDirectory() as folder:
         samples = _samples(Path(folder))
-        tables = [_int8_rows(), _four_bit_rows(samples), _balanced_rows(samples)]
-        made = [list(table) for table in tables]
+        made = [list(_tables()[name](samples)) for name in chosen]
+    text = PAGE.read_text(encoding="utf-8")
     for lines in made:
         head = lines[0]
         assert text.count(head) == 1, head
@@ -51,6 +62,17 @@ def main() -> None:
         _, _, after = rest.partition("\n\n")
         text = before + "\n".join(lines) + "\n\n" + after
     write_text_file(PAGE, text)
+
+
+_Table = Callable[[Mapping[str, Path]], Iterator[str]]
+
+
+def _tables() -> dict[str, _Table]:
+    """What makes each table's lines of samples, by its name."""
+    balanced = {
+        f"balanced, {core}": partial(_balanced_rows, board) for board, core in BALANCED.items()
+    }
+    return {"int8": _int8_rows, "four bits": _four_bit_rows, **balanced}
 
 
 def _samples(folder: Path) -> dict[str, Path]:
@@ -69,7 +91,7 @@ def _model(name: str, kind: str) -> Path:
     return SHARED / f"{name}_{kind}.tflite"
 
 
-def _int8_rows() -> Iterator[str]:
+def _int8_rows(_: Mapping[str, Path]) -> Iterator[str]:
     yield from _head("model, core", [f"`{goal}`" for goal in GOALS])
     for board, core in BOARDS.items():
         for name, what in MODELS.items():
@@ -85,12 +107,12 @@ def _four_bit_rows(samples: Mapping[str, Path]) -> Iterator[str]:
         yield _row(what, [_compiled(model, "nrf52", goal, options) for goal in GOALS])
 
 
-def _balanced_rows(samples: Mapping[str, Path]) -> Iterator[str]:
-    yield from _head("`balanced`, Cortex-M4", BITS)
+def _balanced_rows(board: str, samples: Mapping[str, Path]) -> Iterator[str]:
+    yield from _head(f"`balanced`, {BALANCED[board]}", BITS)
     for name, what in MODELS.items():
         given = ("--samples", str(samples[name]))
         model = _model(name, "float")
-        found = [_compiled(model, "nrf52", "balanced", (*given, *more)) for more in BITS.values()]
+        found = [_compiled(model, board, "balanced", (*given, *more)) for more in BITS.values()]
         yield _row(what, found)
 
 

@@ -98,6 +98,9 @@ def _softmax_of_int16() -> bytes:
     return model.finish()
 
 
+_FOUR_BITS = QuantizationOptions(four_bit_weights=("all",))
+
+
 def bundles() -> dict[str, Checked]:
     """All that is checked, by name."""
     found = {f"digits, {core}": Checked(digits, core) for core in _CORES}
@@ -108,6 +111,9 @@ def bundles() -> dict[str, Checked]:
             found[f"{name}, {core}"] = Checked(partial(_shared, name), core)
         for family in (*_FAMILIES, *_WIDE_FAMILIES):
             found[f"random {family}, {core}"] = _random(family, core)
+    found["ad_float in four bits, cortex-m0plus"] = Checked(
+        partial(_shared, "ad_float"), "cortex-m0plus", Goal.SIZE, quantization=_FOUR_BITS
+    )
     for family in _FAMILIES[:3]:
         found[f"random {family}, hazard3"] = _random(family, "hazard3")
     for family in _PORTABLE_FAMILIES:
@@ -122,12 +128,11 @@ def _random(family: str, core: str) -> Checked:
 def _constants(core: str) -> dict[str, Checked]:
     """Constants that are decoded, unpacked or exchanged; rows of a cascade."""
     dense, small = partial(_shared, "ad_int8"), partial(_shared, "kws_int8")
-    four_bits = QuantizationOptions(four_bit_weights=("all",))
     return {
         f"ad_int8 for flash, {core}": Checked(dense, core, Goal.FLASH),
         f"kws_int8 for ram, {core}": Checked(small, core, Goal.RAM),
         f"kws_float in four bits, {core}": Checked(
-            partial(_shared, "kws_float"), core, Goal.SIZE, quantization=four_bits
+            partial(_shared, "kws_float"), core, Goal.SIZE, quantization=_FOUR_BITS
         ),
         f"kws_int8 by a pointer, {core}": Checked(
             small, core, interface=InterfaceOptions(weights=Weights.POINTER)

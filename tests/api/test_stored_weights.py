@@ -30,28 +30,44 @@ def test_layers_that_store_a_byte_each_are_counted(board: str, tmp_path: Path) -
         assert expected in told[0]
 
 
-def test_a_layer_with_two_weights_in_a_byte_is_not_counted(tmp_path: Path) -> None:
+def four_bit_notes(
+    node: onnx.NodeProto, weights: tuple[int, ...], x: list[int], board: str, folder: Path
+) -> tuple[list[str], list[str]]:
+    """Kernels of a model of one layer with weights of four bits, and notes on how they lie."""
     random = np.random.default_rng(2)
-    weights = random.normal(size=(128, 64)).astype(np.float32)
     graph = onnx.helper.make_graph(
-        [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])], "dense",
-        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 128])],
-        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 64])],
-        [onnx.numpy_helper.from_array(weights, "w")],
+        [node], "layer",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, x)],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(random.normal(size=weights).astype(np.float32), "w")],
     )  # fmt: skip
     opset = [onnx.helper.make_opsetid("", 17)]
-    file = tmp_path / "m.onnx"
+    file = folder / "m.onnx"
     onnx.save(onnx.helper.make_model(graph, opset_imports=opset, ir_version=9), file)
-    data = random.normal(size=(16, 128)).astype(np.float32)
-    told = {}
-    for board in ("rp2040", "nucleo-l4r5zi"):
-        bundle = glowmcu.compile(
-            file, board, tmp_path / board, "m", samples=[data],
-            quantization=glowmcu.Quantization(weights=4),
-        )  # fmt: skip
-        kernels = [layer.kernel for layer in bundle.manifest.layers]
-        told[board] = [note for note in bundle.notes if "with a byte for each" in note]
-        assert ("fully_connected.nibbles_dsp" in kernels) == (board == "nucleo-l4r5zi")
-    assert told["nucleo-l4r5zi"] == []
-    assert "1 of 1 layers with a byte for each" in told["rp2040"][0]
-    assert "--optimize flash" in told["rp2040"][0]
+    data = random.normal(size=(16, *x[1:])).astype(np.float32)
+    bundle = glowmcu.compile(
+        file, board, folder / board, "m", samples=[data],
+        quantization=glowmcu.Quantization(weights=4),
+    )  # fmt: skip
+    told = [note for note in bundle.notes if "with a byte for each" in note]
+    return [layer.kernel for layer in bundle.manifest.layers], told
+
+
+@pytest.mark.parametrize(
+    ("board", "kernel"),
+    [("rp2040", "dense.nibbles_nodsp"), ("nucleo-l4r5zi", "fully_connected.nibbles_dsp")],
+)
+def test_a_layer_with_two_weights_in_a_byte_is_not_counted(
+    board: str, kernel: str, tmp_path: Path
+) -> None:
+    node = onnx.helper.make_node("MatMul", ["x", "w"], ["y"])
+    kernels, told = four_bit_notes(node, (128, 64), [1, 128], board, tmp_path)
+    assert kernel in kernels
+    assert told == []
+
+
+def test_a_depthwise_layer_has_a_byte_for_each(tmp_path: Path) -> None:
+    node = onnx.helper.make_node("Conv", ["x", "w"], ["y"], group=8)
+    _, (told,) = four_bit_notes(node, (8, 1, 3, 3), [1, 8, 9, 9], "rp2040", tmp_path)
+    assert "1 of 1 layers with a byte for each" in told
+    assert "--optimize flash" in told

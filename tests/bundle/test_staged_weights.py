@@ -44,6 +44,9 @@ PASSES = {
     "conv_2d.winograd_dsp": Case((1, 8, 12, 16), 16, (3, 3), padding="SAME", out_scale=0.5),
     "conv_2d.few_inputs_dsp": floor(Case((1, 8, 9, 8), 16, (1, 1))),
     "conv_2d.pairs_nodsp": Case((1, 7, 9, 16), 16, (3, 3), padding="SAME", out_scale=0.5),
+    "conv_2d.nibbles_nodsp": Case(
+        (1, 7, 9, 48), 16, (3, 3), padding="SAME", out_scale=0.5, weights_type="int4"
+    ),
 }
 
 
@@ -100,7 +103,7 @@ def test_a_kernel_reads_its_weights_as_often_as_it_says(kernel: str, tmp_path: P
     known = constant_waits(board)
     assert known is not None
     # Without a cache each byte of a word that is read by bytes waits.
-    loads = size if kernel.endswith("_nodsp") else size / 4
+    loads = size if kernel == "conv_2d.pairs_nodsp" else size / 4
     said = chosen.code.weight_passes * loads * known[0]
     assert known[1] == 0
     assert 0.85 <= waits / said <= 1.25, f"{waits} cycles, {said} by passes"

@@ -13,11 +13,12 @@ from tests.cli.conftest import Run
 from tests.cli.test_memory import board_with
 
 
-def dense() -> bytes:
+def dense(spread: float = 6.0, most: int = 127) -> bytes:
     """One layer of weights that are small mostly, so that coding them pays."""
     model = ModelBuilder()
     x = model.input("x", (1, 64), "int8", 0.1, 0)
-    numbers = np.random.default_rng(0).laplace(0, 6, (64, 64)).clip(-127, 127).astype(np.int8)
+    drawn = np.random.default_rng(0).laplace(0, spread, (64, 64))
+    numbers = drawn.clip(-most, most).astype(np.int8)
     y = model.tensor("y", (1, 64), "int8", 0.3, 0)
     model.op("FULLY_CONNECTED", [x, model.constant("w", numbers, 0.02), None], [y])
     model.output(y)

@@ -8,10 +8,11 @@ import pytest
 
 from glowmcu.compilation import Options
 from glowmcu.cores import core
-from glowmcu.kernels.kernel import Target, site_of
+from glowmcu.kernels.kernel import Site, Target, site_of
 from glowmcu.kernels.nodsp.depthwise_planes import (
     PlanesDepthwiseConv2D,
     StepPlanesDepthwiseConv2D,
+    scales_of,
 )
 from glowmcu.ops.convolution import DepthwiseConv2D
 from glowmcu.pipeline import compile_model
@@ -45,6 +46,9 @@ CASES = {
     "weights all 127": replace(_case(4, 5, 12), weights=127, out_scale=90.0),
     "weights all -127": replace(_case(4, 5, 12), weights=-127, out_scale=90.0),
     "two images": replace(_case(4, 5, 3), shape=(2, 4, 5, 3)),
+    "small weights, twice": replace(_case(4, 5, 9), weights=-60, out_scale=0.06),
+    "four bits, eight times": replace(_case(4, 5, 9), weights_type="int4", out_scale=0.02),
+    "four bits, sixteen times": replace(_case(5, 4, 3), weights=7, out_scale=0.008),
 }
 STEPS = {
     "one result": _step(2, 2, 1),
@@ -58,6 +62,7 @@ STEPS = {
     "weights all 127": replace(_step(6, 6, 12), weights=127, out_scale=90.0),
     "weights all -127": replace(_step(6, 6, 12), weights=-127, out_scale=90.0),
     "two images": replace(_step(4, 6, 3), shape=(2, 4, 6, 3)),
+    "four bits, eight times": replace(_step(6, 8, 9), weights_type="int4", out_scale=0.02),
 }
 REFUSED = {
     "two columns": _case(4, 2, 3),
@@ -70,6 +75,10 @@ REFUSED = {
     "two results a channel": replace(_case(4, 6, 3), depth_out=6),
     "a window of five": replace(_case(4, 6, 3), kernel=(5, 5)),
     "a scale above 1/32": replace(_case(4, 6, 3), out_scale=0.06),
+    "a scale above 1/2": replace(_case(4, 6, 3), weights=7, out_scale=0.004),
+    "two weights of -8 in a column, a scale above 1/4": replace(
+        _case(4, 6, 3), weights=-8, out_scale=0.007
+    ),
     "a step at zero": replace(_case(4, 6, 3), out_zero_point=17),
 }
 
@@ -117,9 +126,24 @@ def _cycles(case: Case, variant: str) -> int:
     return measured.cycles
 
 
-def _accepts(case: Case, core_name: str) -> bool:
+def _site(case: Case) -> Site:
     graph = compile_model(_model(case), "m.tflite", Options("m", simplify=False)).graph
     (node,) = (node for node in graph.nodes if isinstance(node.op, DepthwiseConv2D))
-    site, target = site_of(graph, node), Target(core(core_name))
+    return site_of(graph, node)
+
+
+def _accepts(case: Case, core_name: str) -> bool:
+    site, target = _site(case), Target(core(core_name))
     variants = PlanesDepthwiseConv2D(), StepPlanesDepthwiseConv2D()
     return any(variant.accepts(site, target) for variant in variants)
+
+
+@pytest.mark.parametrize(
+    ("case", "shift"),
+    [("saturated", 0), ("small weights, twice", 1), ("four bits, eight times", 3),
+     ("four bits, sixteen times", 4)],
+)  # fmt: skip
+def test_small_weights_are_stored_as_many_times_as_the_scale_needs(case: str, shift: int) -> None:
+    scales = scales_of(_site(CASES[case]))
+    assert scales is not None
+    assert scales.weight_shift == shift

@@ -114,7 +114,7 @@ def _stream_work(site: Site) -> dict[str, float]:
     assert isinstance(op, Conv2D)
     _, height, width, depth = site.signature.inputs[1].shape
     pixels = out[1] * out[2]
-    inside = _rows_inside(op, site.signature, (height, width)).reshape(pixels, height)
+    inside = rows_inside(op, site.signature, (height, width)).reshape(pixels, height)
     first, second = inside[::2], inside[1::2]
     first[: len(second)] &= second
     patterns, counts = np.unique(first, axis=0, return_counts=True)
@@ -146,7 +146,7 @@ def _fours(lengths: list[int]) -> int:
     return found
 
 
-def _rows_inside(op: Conv2D, signature: Signature, kernel: tuple[int, int]) -> Array:
+def rows_inside(op: Conv2D, signature: Signature, kernel: tuple[int, int]) -> Array:
     """Whether a window's row lies inside the image: (output rows, output columns, its rows)."""
     x, out = signature.inputs[0].shape, signature.output.shape
     tops = np.arange(out[1])[:, np.newaxis] * op.strides[0] - op.padding[0]

@@ -38,16 +38,19 @@ _MOST_SPAN, _MOST_MULTIPLIER = 2 ** (32 - _FINE_BITS), 2**32
 _LEAST_COLUMNS = 3
 #: Two products' lower halves, of inputs down to -128, stay inside 16 bits.
 _MOST_WEIGHTS = 255
+#: What makes bytes of weights of four bits.
+_MOST_WEIGHT_SHIFT = 4
 
 
 @dataclass(frozen=True, eq=False)
-class _Scales:
-    """`words` (channels, 3) as the C reads them."""
+class Scales:
+    """`words` (channels, 3) as the C reads them, of sums of weights shifted by `weight_shift`."""
 
     words: Array
     addend_shift: int
     span_shift: int
     clamp_min: int
+    weight_shift: int
 
 
 def _op(site: Site) -> DepthwiseConv2D:
@@ -78,7 +81,7 @@ class PlanesDepthwiseConv2D(Kernel):
             return False
         if not is_int8(site) or not self._suits(site):
             return False
-        return _fit(_weights(site)) and _scales(site) is not None
+        return scales_of(site) is not None
 
     def work(self, site: Site, target: Target) -> dict[str, float]:
         batches, height, width, channels = site.signature.output.shape
@@ -93,7 +96,7 @@ class PlanesDepthwiseConv2D(Kernel):
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:
-        scales = _scales(site)
+        scales = scales_of(site)
         assert scales is not None
         return site.signature.inputs[1].size_bytes + scales.words.nbytes
 
@@ -101,9 +104,9 @@ class PlanesDepthwiseConv2D(Kernel):
         return site.signature.inputs[0].shape[2] * site.signature.inputs[0].shape[3]
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        x, out, scales = site.signature.inputs[0], site.signature.output, _scales(site)
+        x, out, scales = site.signature.inputs[0], site.signature.output, scales_of(site)
         assert scales is not None
-        weights = _weights(site, self._columns)
+        weights = _weights(site, self._columns) << scales.weight_shift
         bound = accumulator_bound(site, weights.reshape(len(weights), -1), constant(site, 2))
         fields = (
             Field("in_height", x.shape[1]),
@@ -180,16 +183,19 @@ def _is_three(site: Site, stride: int) -> bool:
 
 
 def _fit(weights: Array) -> bool:
-    """Whether what two weights of a column make of an input fits half a word."""
+    """Whether weights are bytes, and what two of a column make of an input fits half a word."""
     magnitudes = np.abs(weights[:, :, :2].astype(np.int64)).sum(axis=2)
-    return bool((magnitudes <= _MOST_WEIGHTS).all())
+    are_bytes = weights.min() >= -128 and weights.max() <= 127
+    return bool(are_bytes and (magnitudes <= _MOST_WEIGHTS).all())
 
 
 @once_a_site
-def _scales(site: Site) -> _Scales | None:
+def scales_of(site: Site) -> Scales | None:
     """The narrow line with more bits behind the point, which is the same line; None: there is none.
 
     With s < 24 bits it is floor(v / 2^s); v is taken 2^(24 - s) times, with bits that floor drops.
+    A factor of more than 32 bits is halved where the sum can be doubled: small weights, as those of
+    four bits, are stored 2, 4, 8 or 16 times.
     """
     form = find_narrow_form(requantization_task(site), _FINE_BITS)
     if form is None:
@@ -198,8 +204,15 @@ def _scales(site: Site) -> _Scales | None:
     multiplier = form.high << form.fine_shift | form.fine
     multiplier <<= addend_shift + _FINE_BITS - form.fine_shift
     span = form.span << form.span_shift
-    if (multiplier >= _MOST_MULTIPLIER).any() or (span >= _MOST_SPAN).any():
-        return None
-    words = (form.low & 0xFFFFFFFF, multiplier, form.addend << 16 | form.span)
-    stacked = np.stack(words, axis=1).astype(np.uint32)
-    return _Scales(stacked, addend_shift, form.span_shift, form.clamp_min)
+    weights = _weights(site).astype(np.int64)
+    for shift in range(_MOST_WEIGHT_SHIFT + 1):
+        factor, low = multiplier >> shift, form.low << shift
+        same = bool((factor << shift == multiplier).all() and (np.abs(low) < 2**31).all())
+        if not same or not _fit(weights << shift) or (span << shift >= _MOST_SPAN).any():
+            return None
+        if (factor < _MOST_MULTIPLIER).all():
+            words = (low & 0xFFFFFFFF, factor, form.addend << 16 | form.span)
+            stacked = np.stack(words, axis=1).astype(np.uint32)
+            span_shift = form.span_shift + shift
+            return Scales(stacked, addend_shift, span_shift, form.clamp_min, shift)
+    return None

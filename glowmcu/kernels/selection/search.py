@@ -99,12 +99,14 @@ def _smallest(candidates: Candidates, weights: CostWeights, flash_budget: int) -
     small = [item for item in quick if item[0].code_bytes <= SIZE_CODE * balanced.code_bytes]
     if not within:
         return min(sets, key=lambda item: item[0].flash_bytes)[1]
+    if not quick:
+        return min(within, key=lambda item: item[0].cycles)[1]
+    least = min(quick, key=lambda item: _size(item[0]))
     if small:
-        best, least = (min(found, key=lambda item: _size(item[0])) for found in (small, quick))
-        return (least if _size(least[0]) < _LESS_FLASH * _size(best[0]) else best)[1]
-    if quick:
-        return min(quick, key=lambda item: item[0].code_bytes)[1]
-    return min(within, key=lambda item: item[0].cycles)[1]
+        best = min(small, key=lambda item: _size(item[0]))
+    else:
+        best = min(quick, key=lambda item: item[0].code_bytes)
+    return (least if _size(least[0]) < _LESS_FLASH * _size(best[0]) else best)[1]
 
 
 def least_flash_set(candidates: Candidates, most_cycles: float) -> Chosen:
