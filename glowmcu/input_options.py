@@ -263,7 +263,9 @@ def channels_last(layouts: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def streamed_input_name(inputs: InputOptions, file_name: str) -> str | None:
-    """The streamed input's name, if any. Raises GM410 for more than one, or a bound or kept one."""
+    """The streamed input's name, if any. Raises GM410 for more than one, or one that is
+    bound, kept or slides.
+    """
     names = tuple(dict.fromkeys(inputs.streamed))
     if len(names) > 1:
         raise error(
@@ -272,7 +274,9 @@ def streamed_input_name(inputs: InputOptions, file_name: str) -> str | None:
             file_name,
             "layers would have to wait for rows of both in one order; stream the larger one",
         )
-    for others, option in ((inputs.bind, "--bind"), (inputs.kept, "--keep-input")):
+    for others, option in (
+        (inputs.bind, "--bind"), (inputs.kept, "--keep-input"), (inputs.slides, "--slide"),
+    ):  # fmt: skip
         if names and names[0] in others:
             raise error(
                 "GM410",

@@ -50,5 +50,6 @@ class InterfaceOptions:
                 f"input {streamed_input!r} is streamed: "
                 "no function runs it all that could stop between",
                 file_name,
-                "leave out --steps: each call of NAME_push_rows does the work of its rows only",
+                "leave out --steps or --stream-input: each call of NAME_push_rows does the work of "
+                "its rows only",
             )

@@ -102,7 +102,8 @@ def expect_no_state(graph: Graph, learnt: Container[Value], file_name: str) -> N
                 f"what learns has influence on the state {state.value.name!r}, and gradients do "
                 "not go back to the runs before",
                 file_name,
-                "let only layers behind the states learn, as --train last=1",
+                "let only layers behind the states learn, as --train last=1; or leave out --slide "
+                "or --state, where one of these makes the state",
                 ExitCode.UNSUPPORTED,
             )
 

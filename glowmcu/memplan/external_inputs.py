@@ -21,7 +21,9 @@ def external_inputs(graph: Graph, imported: Graph, options: InputOptions) -> fro
     ]
     if options.external and options.streamed:
         why = f"the bundle streams {options.streamed[0]!r}, and takes inputs in one way only"
-        problems.append(_cannot(graph, options.external[0], why, "leave out --stream-input"))
+        problems.append(
+            _cannot(graph, options.external[0], why, "leave out --stream-input or --outside-input")
+        )
     pairs = zip(graph.arguments, names, strict=True)
     found = [value for value, name in pairs if name in options.external]
     for output in graph.results:

@@ -17,6 +17,7 @@ import glowmcu
 from glowmcu.cli import main
 from glowmcu.errors import ExitCode
 from tests.bundle.models import digits
+from tests.cli.conftest import Run
 from tests.conftest import REPO
 
 #: The outputs of a run stay the same.
@@ -49,6 +50,15 @@ def _rows() -> list[tuple[str, ...]]:
     return rows[:_ROWS]
 
 
+def test_an_input_that_is_streamed_does_not_slide(glowmcu_cli: Run, work: Path) -> None:
+    """The layer that keeps the window was said to be in the way, not the option that adds it."""
+    (work / "net.tflite").write_bytes(digits())
+    ended = glowmcu_cli("compile", "net.tflite", "--stream-input", "pixels", "--slide", "pixels=2")
+    assert ended.exit_code == ExitCode.USAGE
+    assert "GM410" in ended.err
+    assert "leave out --slide or --stream-input" in ended.err
+
+
 def _seven() -> np.ndarray:
     return np.load(REPO / "examples" / "digits" / "seven.npy")
 
@@ -71,7 +81,7 @@ def test_options_beside_each_other_compute_what_they_should_or_are_refused_by_na
     code = main(["compile", "digits.tflite", "-o", "out", *" ".join(row).split()])
     said = capsys.readouterr().err
     if code != 0:
-        assert code in (ExitCode.USAGE, ExitCode.DOES_NOT_FIT), said
+        assert code in (ExitCode.USAGE, ExitCode.UNSUPPORTED, ExitCode.DOES_NOT_FIT), said
         assert "hint: " in said
         named = [option for option in row if option.split()[0] in said]
         assert len(named) >= 2 or code == ExitCode.DOES_NOT_FIT, said
