@@ -156,6 +156,8 @@ def _datas(node: Node) -> Iterator[tuple[str, Array]]:
         other = data.copy()
         other.reshape(-1)[0] = np.inf
         yield "[0]=inf", other
+    if data.dtype == np.int64:
+        yield "beyond int32", data + 2**40
     if data.size > 1:
         yield "a column", data.reshape(-1, 1)
         yield "one number", data.reshape(-1)[:1]
@@ -194,11 +196,17 @@ def _values(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _operands(graph: Graph, at: int, node: Node) -> Iterator[tuple[str, Sequence[Value]]]:
     earlier = [*graph.inputs, *(value for each in graph.nodes[:at] for value in each.outputs)]
+    is_joining = isinstance(node.op, Concatenation)  # of any length along its axis
     for place, value in enumerate(node.inputs):
-        others = [other for other in earlier if other.type == value.type and other is not value]
+        alike = [other for other in earlier if other.type.element is value.type.element]
+        others = [
+            other
+            for other in alike
+            if other is not value and (is_joining or other.type == value.type)
+        ]
         for other in dict.fromkeys((*others[:1], *others[-1:])):
             yield f"of {other.name}", (*node.inputs[:place], other, *node.inputs[place + 1 :])
     if len(node.inputs) > 1:
         yield "turned", node.inputs[::-1]
-    if isinstance(node.op, Concatenation):
+    if is_joining:
         yield "one operand less", node.inputs[:-1]

@@ -168,6 +168,8 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("DequantizeLinear", x(2, 3, dtype="int8"), _scale(), c(3, "int8"), axis=1),
         op("DequantizeLinear", w(2, 3).astype("int8"), c([0.5, 0.25], _F), axis=0),
         op("DequantizeLinear", x(2, 4, dtype="uint8"), x(2, 2), None, axis=1, block_size=2),
+        op("DequantizeLinear", w(2, 5).astype("int8"), c([[1, 2, 3], [4, 5, 6]], _F), axis=1,
+            block_size=2),
         op("DequantizeLinear", x(2, 3, dtype="uint8"), x(3), x(3, dtype="uint8"), axis=-1),
         op("DynamicQuantizeLinear", x(2, 3), out=3),
     ),
@@ -194,6 +196,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("ReduceMean", x(2, 3, 4), axes=[1, -1], keepdims=0),
         op("ReduceSum", x(2, 3, 4), c([1, -1]), keepdims=0, noop_with_empty_axes=0),
         op("ReduceSum", x(2, 3), None, noop_with_empty_axes=1, keepdims=1),
+        op("ReduceMax", x(2, 3), axes=[1]), op("ReduceMax", x(2, 3, dtype=_BOOL), axes=[1]),
         op("ReduceL2", x(2, 3), axes=[0], keepdims=1),
         op("ReduceLogSum", x(2, 3), axes=[0], keepdims=0),
         op("ReduceLogSumExp", x(2, 3), axes=[0], keepdims=0),
@@ -255,6 +258,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "signal_constants": (
         op("HannWindow", c(5), periodic=0, output_datatype=1), op("BlackmanWindow", c(4)),
         op("MelWeightMatrix", c(3), c(16), c(8000), c(100, _F), c(3000, _F), output_datatype=1),
+        op("MelWeightMatrix", c(1), c(16), c(8000), c(100, _F), c(3000, _F)),
     ),
     "slicing": (
         op("Slice", x(4, 6), c([1, -1]), c([4, -7]), c([0, -1]), c([2, -1])),

@@ -72,6 +72,7 @@ RUNTIME: dict[str, tuple[Case, ...]] = {
             c([0x37, 0x48, 0x59], "uint8"), None, x(3), **_BLOCKS),
         ms("MatMulNBits", x(20), _bytes(3, 2, 4), c(np.arange(1, 7) / 4, _F),
             c(np.arange(6) / 2, _F), **{**_BLOCKS, "bits": 2}),
+        ms("MatMulNBits", x(2, 1), _bytes(3, 1, 8), c([1, 2, 4], _F), **{**_BLOCKS, "K": 1}),
         ms("MatMulNBits", x(1, 20), _bytes(3, 2, 16), c(np.arange(1, 7) / 4, _F),
             c(np.arange(6) + 125, "uint8"), **{**_BLOCKS, "bits": 8}),
         _lstm(c([0.5], _F), c([0], "int8"), c([0.25], _F), c([3], "int8"),

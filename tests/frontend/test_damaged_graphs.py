@@ -109,6 +109,15 @@ def forests_side_by_side() -> Graph:
     return made.done(made.op(Concatenation(1), *forests))
 
 
+def forests_of_one_target() -> Graph:
+    """One behind the other they would be rows of another table."""
+    made = Made()
+    x = made.input(ROWS, 2)
+    return made.done(
+        made.op(Concatenation(1), *(tree(made, x, 0, (k,), (3,), (4,)) for k in range(3)))
+    )
+
+
 def forests_of_one_row() -> Graph:
     made = Made()
     x = made.input(1, 2)
@@ -188,7 +197,7 @@ GRAPHS: dict[str, tuple[Pass, Callable[[], Graph]]] = {
     function.__name__: (fold, function)
     for fold, functions in (
         (fold_leaf_functions, (depths, votes, numbers_and_flags)),
-        (join_trees, (forests_side_by_side, forests_of_one_row)),
+        (join_trees, (forests_side_by_side, forests_of_one_target, forests_of_one_row)),
         (join_sums_of_columns, (sums, sums_of_flags)),
         (join_products_of_columns, (products, products_of_as_many)),
         (fold_biases, (a_bias, a_bias_in_front)),

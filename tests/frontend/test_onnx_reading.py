@@ -279,3 +279,22 @@ def test_what_an_operator_stumbles_over_is_said_of_its_node_and_of_no_other(
     assert [item.where for item in found.problems] == [
         f'm.onnx, node {index} "{name}"' for index, name in ((0, "first"), (2, "third"))
     ]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "codes"),
+    [({"axis": "one"}, ["GM101"]), ({"axis": 9}, ["GM106", "GM106"])],
+    ids=["damaged", "refused"],
+)
+def test_nothing_is_said_of_what_reads_a_damaged_node(
+    attributes: dict[str, Any], codes: list[str]
+) -> None:
+    """Not even where the file says of which type its result would be."""
+    nodes = [
+        helper.make_node("Softmax", ["x"], ["a"], **attributes),
+        helper.make_node("Softmax", ["a"], ["y"], axis=9),
+    ]
+    data = model_of(nodes, [tensor("x", [2, 3])], [tensor("y", None)])
+    model = onnx.load_model_from_string(data)
+    model.graph.value_info.append(tensor("a", [2, 3]))
+    assert [item.code for item in refusal(model.SerializeToString()).problems] == codes
