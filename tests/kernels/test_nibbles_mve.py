@@ -7,14 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.helium_schedule import turn_cycles
 from glowmcu.compilation import Options
 from glowmcu.goals import Goal
 from glowmcu.kernels.helium import convolution
+from glowmcu.kernels.helium.direct_assembly import DirectCode, direct_assembly
 from glowmcu.kernels.helium.matrix import BLOCK, nibble_halves, nibble_sums
 from glowmcu.pipeline import compile_model
+from glowmcu.verify.helium.costs import CORTEX_M55, CORTEX_M85, HeliumCosts
 from tests.ops.test_convolution import Case, conv_model
-from tests.ops.test_matmul import Dense, dense_model
-from tests.support.forced_variant import check_forced, compile_forced, variants_of
+from tests.support.forced_variant import compile_forced, variants_of
 
 CORE = "cortex-m55"
 #: Its bytes are read by the kernel behind each one.
@@ -78,26 +80,21 @@ def test_the_weights_take_half_the_bytes(name: str) -> None:
     assert streams[1] - streams[0] == 12 * 16 // 2
 
 
-#: Layers, and what times the cycles of bytes each may take at most.
-COSTS = {
-    "matrix.nibbles_direct_mve": (conv_model("CONV_2D", small((1, 6, 6, 64), 64, (1, 1))), 1.04),
-    "matrix.nibbles_blocks_mve": (conv_model("CONV_2D", small((1, 6, 6, 16), 16, (3, 3))), 1.1),
-    "matrix.nibbles_narrow_mve": (conv_model("CONV_2D", small((1, 9, 9, 3), 16, (3, 3))), 1.02),
-    "matrix.nibbles_rows_mve": (dense_model(Dense(1, 128, 128, weights_type="int4")), 1.06),
-}
-
-
-@pytest.mark.arm
-@pytest.mark.parametrize("name", COSTS)
-def test_four_bits_cost_few_cycles(name: str) -> None:
-    model, most = COSTS[name]
-    own, other = (
-        check_forced(model, kernel, CORE, counts_cycles=True).cycles
-        for kernel in (name, KERNELS[name])
-    )
-    assert own is not None
-    assert other is not None
-    assert own <= most * other, (own, other)
+@pytest.mark.parametrize("costs", [CORTEX_M55, CORTEX_M85], ids=["m55", "m85"])
+@pytest.mark.parametrize("is_literal", [False, True])
+@pytest.mark.parametrize("blocks", [1, 2, 4])
+def test_four_channels_of_two_windows_cost_few_cycles(
+    blocks: int, is_literal: bool, costs: HeliumCosts
+) -> None:
+    cycles = []
+    for nibbles in (True, False):
+        code = DirectCode(blocks, True, is_literal, False, nibbles)
+        lines = direct_assembly(code)
+        start, end = lines.index("1: /* four more channels */"), lines.index("bne 1b")
+        tile = [line for line in lines[start + 1 : end + 1] if line != "2:"]
+        cycles.append(turn_cycles(tile, costs))
+    own, other = cycles
+    assert own <= other + (6 if is_literal else 4)
 
 
 @pytest.mark.parametrize("core", [CORE, "cortex-m85"])
