@@ -1,9 +1,10 @@
 /*
- * glowmcu_matrix_nibbles_mve.h: rows of int8 times a packed matrix of weights of four bits, to int8.
+ * glowmcu_matrix_nibbles_mve.h: rows of int8 times a packed matrix of weights of four bits.
  *
- * A byte w has weights of two channels for one input, 16 * odd + even + 8: VSHR.S8 #4 makes the odd
- * one, and w itself gives sums from which 16 times the odd channel's and 8 times the sum of all
- * inputs are taken off. That one is found once a row, so that a vector is parted by one instruction.
+ * A byte w has weights of two channels for one input, 16 * odd + even + 8: VSHR.S8 #4 makes the
+ * odd one, and w itself gives sums from which 16 times the odd channel's and 8 times the sum of all
+ * inputs are taken off. That one is found once a row, so that a vector is parted by one
+ * instruction.
  */
 #ifndef GLOWMCU_MATRIX_NIBBLES_MVE_H
 #define GLOWMCU_MATRIX_NIBBLES_MVE_H
