@@ -45,7 +45,10 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
     ),
     "direct, four bits": (
         "matrix.nibbles_direct_mve",
-        lambda: mve.four_bits(some(mve_direct.direct_layers())),
+        lambda: {
+            **mve.four_bits(some(mve_direct.direct_layers())),
+            **mve_direct.unshifted_layers(),
+        },
     ),
     "masked, four bits": (
         "matrix.nibbles_masked_mve",
