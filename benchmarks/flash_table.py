@@ -28,7 +28,9 @@ MODELS = {
 }  # fmt: skip
 BOARDS = {"nrf52": "Cortex-M4", "rp2040": "Cortex-M0+"}
 GOALS = ("size", "flash")
-#: Columns of the table of `balanced`, with their options.
+#: Tables of `balanced`, one a board.
+BALANCED_BOARDS = {"nrf52": "Cortex-M4", "mps3-an547": "Cortex-M55"}
+#: Their columns, with options.
 BITS = {"int8": (), "`--weights 4`": ("--weights", "4")}
 COLUMNS = {
     "constants": "weights_bytes", "with code": "flash_bytes", "arena": "arena_bytes",
@@ -42,7 +44,8 @@ def main() -> None:
     text = PAGE.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         samples = _samples(Path(folder))
-        tables = [_int8_rows(), _four_bit_rows(samples), _balanced_rows(samples)]
+        tables = [_int8_rows(), _four_bit_rows(samples)]
+        tables += [_balanced_rows(samples, board) for board in BALANCED_BOARDS]
         made = [list(table) for table in tables]
     for lines in made:
         head = lines[0]
@@ -85,12 +88,12 @@ def _four_bit_rows(samples: Mapping[str, Path]) -> Iterator[str]:
         yield _row(what, [_compiled(model, "nrf52", goal, options) for goal in GOALS])
 
 
-def _balanced_rows(samples: Mapping[str, Path]) -> Iterator[str]:
-    yield from _head("`balanced`, Cortex-M4", BITS)
+def _balanced_rows(samples: Mapping[str, Path], board: str) -> Iterator[str]:
+    yield from _head(f"`balanced`, {BALANCED_BOARDS[board]}", BITS)
     for name, what in MODELS.items():
         given = ("--samples", str(samples[name]))
         model = _model(name, "float")
-        found = [_compiled(model, "nrf52", "balanced", (*given, *more)) for more in BITS.values()]
+        found = [_compiled(model, board, "balanced", (*given, *more)) for more in BITS.values()]
         yield _row(what, found)
 
 
