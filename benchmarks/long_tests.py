@@ -1,9 +1,10 @@
 """Tests that take a second or more each: run here, with a record, and not by `make test`.
 
-    python -m benchmarks.long_tests [--jobs N]
+    python -m benchmarks.long_tests [--jobs N] [--failed]
 
 `tests/long_tests.txt` lists them. The record, `long_tests.json`, says how many passed and were
-skipped, which failed, and of which kernels that is true (`kernel_sources.py`).
+skipped, which failed, and of which kernels that is true (`kernel_sources.py`). With `--failed`
+those that failed run again; the kernels are those of the whole run then.
 """
 
 from __future__ import annotations
@@ -51,10 +52,24 @@ def run(jobs: int) -> Record:
     """Run them all, in `jobs` processes."""
     from benchmarks.kernel_sources import kernel_sources_digest, list_sources
 
+    count, bad = _outcomes(["--long", "only", "-n", str(jobs), "tests"])
+    list_sources()
+    return Record(kernel_sources_digest(), count["passed"], count["skipped"], bad)
+
+
+def run_failed(before: Record) -> Record:
+    """Run again what failed in the run `before`."""
+    count, bad = _outcomes(["--long", "also", *map(_node_id, before.failed)])
+    assert count["passed"] + count["skipped"] + len(bad) == len(before.failed)
+    passed, skipped = before.passed + count["passed"], before.skipped + count["skipped"]
+    return Record(before.kernels, passed, skipped, bad)
+
+
+def _outcomes(options: list[str]) -> tuple[Counter[str], tuple[str, ...]]:
+    """Of tests that pytest runs with these options: how many of each kind, and what failed."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "--long", "only", "-n", str(jobs),
-                   f"--junit-xml={report}", "tests"]  # fmt: skip
+        command = [sys.executable, "-m", "pytest", "-q", f"--junit-xml={report}", *options]
         subprocess.run(command, cwd=ROOT, check=False)
         # A module that is skipped as a whole is a case without a class.
         cases = [
@@ -64,15 +79,22 @@ def run(jobs: int) -> Record:
     count = Counter(outcome for _, outcome in outcomes)
     bad = [f"{case.get('classname')}::{case.get('name')}" for case, outcome in outcomes
            if outcome in ("failure", "error")]  # fmt: skip
-    list_sources()
-    return Record(kernel_sources_digest(), count["passed"], count["skipped"], tuple(bad))
+    return count, tuple(bad)
+
+
+def _node_id(failed: str) -> str:
+    """As pytest takes it."""
+    module, _, test = failed.partition("::")
+    return f"{module.replace('.', '/')}.py::{test}"
 
 
 def main() -> None:
     """Run and record."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.long_tests", description=__doc__)
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
-    record = run(parser.parse_args().jobs)
+    parser.add_argument("--failed", action="store_true", help="only what failed in the last run")
+    given = parser.parse_args()
+    record = run_failed(stored()) if given.failed else run(given.jobs)
     write_text_file(RECORD_FILE, json.dumps(asdict(record), indent=1) + "\n")
     print(f"{record.passed} passed, {record.skipped} skipped, {len(record.failed)} failed")
     sys.exit(1 if record.failed else 0)

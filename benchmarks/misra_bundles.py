@@ -157,6 +157,12 @@ def _interfaces() -> dict[str, Checked]:
         "copied from slow flash, cortex-m4": Checked(
             partial(random_network, 165), m4, board="nrf52"
         ),
+        "copied by a DMA, cortex-m4": Checked(
+            partial(_shared, "kws_int8"),
+            m4,
+            board="nrf52",
+            interface=InterfaceOptions(prefetch=True),
+        ),
     }
 
 

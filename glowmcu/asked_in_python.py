@@ -157,6 +157,7 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--instrument": Argument("instrument"),
     "--max-memory": Argument("glowmcu.memory_limit", r"\d+G\b", _gibibytes, "()"),
     "--package": Argument("package"),
+    "--prefetch": Argument("prefetch"),
     "--pareto": Argument("pareto"),
     "--steps": Argument("steps"),
 }  # fmt: skip

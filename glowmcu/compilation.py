@@ -161,7 +161,13 @@ def _number(value: int | None) -> str:
     return "" if value is None else str(value)
 
 
-def check_cores(options: Options, file_name: str, is_pipeline: bool = False) -> None:
+def check_interface(options: Options, file_name: str, is_pipeline: bool = False) -> None:
+    """Raises GM196, GM197 for what does not go with these options."""
+    _check_cores(options, file_name, is_pipeline)
+    _check_prefetch(options, file_name)
+
+
+def _check_cores(options: Options, file_name: str, is_pipeline: bool) -> None:
     """Raises GM196 for a number of cores that the board or these options do not go with."""
     interface, inputs = options.interface, options.inputs
     if interface.cores == 1:
@@ -191,4 +197,28 @@ def check_cores(options: Options, file_name: str, is_pipeline: bool = False) -> 
             f"--cores 2 does not go with {', '.join(found)}",
             file_name,
             "two cores share runs on inputs in the arena, as a whole; compile for one core",
+        )
+
+
+def _check_prefetch(options: Options, file_name: str) -> None:
+    """Raises GM197 for options with which no copy of weights begins early."""
+    interface = options.interface
+    if not interface.prefetch:
+        return
+    against = {
+        "--cores 2": interface.cores > 1,
+        "--steps": interface.steps,
+        "--accelerator": bool(interface.accelerator),
+        "a size that each run is given": options.inputs.open_size is not None,
+        "--flash-budget": options.budgets.flash_bytes is not None,
+        f"--optimize {options.goal.value}": options.goal not in (Goal.BALANCED, Goal.SPEED),
+    }
+    found = [name for name, is_asked in against.items() if is_asked]
+    if found:
+        raise error(
+            "GM197",
+            f"--prefetch does not go with {', '.join(found)}",
+            file_name,
+            "leave out one of both: copies take arena and a little code, and one core waits for "
+            "them at the beginning of a step",
         )

@@ -84,7 +84,8 @@ class _Asked:
             return self._least_flash()
         if options.interface.cores == 1 and not options.interface.steps:
             fits = [self._finished(fit) for fit in self._on_board()]
-            return Fitted(quickest_on_board(fits, options.goal), None, notes)
+            fit = quickest_on_board(fits, options.goal)
+            return Fitted(fit, None, (*notes, *self._prefetch_notes(fit)))
         fit = self._plain(options.goal)
         if options.interface.cores > 1:
             free = options.kernels is None
@@ -112,6 +113,15 @@ class _Asked:
             goal, budgets = options.goal, options.budgets
             fit = pack_weights(fit, goal, budgets, self.streamed_input, model.external, room)
         return self._staged(fit)
+
+    def _prefetch_notes(self, fit: FittedPlan) -> tuple[str, ...]:
+        """That no copy of weights begins early, where that was asked for."""
+        if not self.options.interface.prefetch or fit.plan.program.prefetched:
+            return ()
+        return (
+            "no weights are prefetched: they do not wait for flash where they lie, or no layer has "
+            "room for them in the arena while the one before runs",
+        )
 
     def _target(self, goal: Goal) -> Target:
         """With waits for the board's memories where they are to decide about kernels."""
@@ -226,13 +236,17 @@ class _Asked:
         options = self.options
         rules = options.placement.rules
         board = options.placement.board or find_board(options.board)
-        waits = constant_waits(board)
-        placed = AUTO in rules or any(rule.partition(":")[0] == "weights" for rule in rules)
+        prefetch = options.interface.prefetch
+        # All of them in one region may be where they wait.
+        region = rules.get("weights") if prefetch else None
+        waits = constant_waits(board, region)
+        others = [rule for rule in rules if region is None or rule != "weights"]
+        placed = AUTO in rules or any(rule.partition(":")[0] == "weights" for rule in others)
         if placed or waits is None or options.budgets.flash_bytes is not None:
             return fit
         room = room_for_arena(options.placement, fit.arena_bytes)
         return stage_weights(
-            fit, options.goal, options.budgets, FlashWaits(*waits), self.streamed_input,
+            fit, options.goal, options.budgets, FlashWaits(*waits, prefetch), self.streamed_input,
             self.model.external, room,
         )  # fmt: skip
 

@@ -20,7 +20,8 @@ class Weights(Enum):
 class InterfaceOptions:
     """`steps`: a run may be done in parts, layer by layer, its progress in the arena. `labels` are
     names of the classes, None for those in the model file. `cores`: how many share a run.
-    `accelerator`: the name or the file of what computes regions of the model.
+    `accelerator`: the name or the file of what computes regions of the model. `prefetch`: a DMA
+    copies weights while the step before runs.
     """
 
     steps: bool = False
@@ -28,6 +29,7 @@ class InterfaceOptions:
     weights: Weights = Weights.LINKED
     cores: int = 1
     accelerator: str = ""
+    prefetch: bool = False
 
     @property
     def text(self) -> dict[str, str]:
@@ -36,7 +38,9 @@ class InterfaceOptions:
         exchanged = self.weights is Weights.POINTER
         cores = {"cores": str(self.cores)} if self.cores > 1 else {}
         device = {"accelerator": Path(self.accelerator).name} if self.accelerator else {}
-        return steps | ({"weights": self.weights.value} if exchanged else {}) | cores | device
+        ahead = {"prefetch": "yes"} if self.prefetch else {}
+        weights = {"weights": self.weights.value} if exchanged else {}
+        return steps | weights | cores | device | ahead
 
     def check(self, streamed_input: str | None, file_name: str) -> None:
         """Raises GM626 for a run in parts of a bundle whose input comes in parts."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from glowmcu.board import Places, find_board, place
 from glowmcu.board.placing_auto import LayerFacts
-from glowmcu.compilation import Compilation, Options, Prepared, check_cores, options_text
+from glowmcu.compilation import Compilation, Options, Prepared, check_interface, options_text
 from glowmcu.cores import core
 from glowmcu.delegated import DelegationNotes
 from glowmcu.delegation.compilation import fitted_with_regions
@@ -274,7 +274,7 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
 def compile_prepared(model: Prepared, options: Options) -> Compilation:
     """Kernels, plan and files. Raises GlowmcuError for what the user can mend."""
     check_training(options, model.model_file)
-    check_cores(options, model.model_file, model.pipeline is not None)
+    check_interface(options, model.model_file, model.pipeline is not None)
     streamed_input = streamed_input_name(options.inputs, model.model_file)
     target = Target(core(options.core), options.goal)
     planning = PlanningWatch(options.planning_observer)

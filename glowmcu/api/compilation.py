@@ -78,9 +78,9 @@ def compile(
     dump_ir: str | Path | None = None, pareto: bool = False, place: Mapping[str, str] | None = None,
     steps: bool = False, labels: str | Path | Sequence[str] | None = None,
     weights: WeightsWord = "linked", cores: int = 1,
-    accelerator: str | Path | None = None, emit: PackageName | Sequence[PackageName] = (),
-    package: Sequence[str] = (), observer: ProfilingObserver | None = None,
-    planning_observer: PlanningObserver | None = None,
+    accelerator: str | Path | None = None, prefetch: bool = False,
+    emit: PackageName | Sequence[PackageName] = (), package: Sequence[str] = (),
+    observer: ProfilingObserver | None = None, planning_observer: PlanningObserver | None = None,
     example_inputs: ExampleInputs | None = None, require_sqnr: float | None = None,
     require_agreement: float | None = None, train: str | None = None,
     loss: LossWord | None = None, learning_rate: float | None = None,
@@ -120,6 +120,8 @@ def compile(
     `accelerator` is the name of one ("ethos-u55-128") or a file that describes one: it computes
     the regions of the model that it accepts.
 
+    With `prefetch` a DMA copies weights out of slow flash while the layer before runs.
+
     Code: `cores=2` adds NAME_help for a second core, `steps` NAME_run_steps; `weights="pointer"`
     lets NAME_set_weights exchange them; `instrument` calls an observer around every layer,
     `dump_tensors` shows it what the layer made; `labels` (a file, names, or "none") names the
@@ -151,7 +153,7 @@ def compile(
         name=default_name(Path(given.name)) if name is None else name, board=found.name,
         core=found.core,
         goal=choice_of(Goal, optimize, "optimize"),
-        interface=_interface(steps, labels, weights, cores, accelerator),
+        interface=_interface(steps, labels, weights, cores, accelerator, prefetch),
         rounding=choice_of(Rounding, rounding, "rounding"), planning_observer=planning_observer,
         inputs=_placed(inputs, keep_inputs, stream_inputs, outside_inputs, border, input_layouts),
         quantization=_request(profile, samples, preprocess, chosen, observer),
@@ -208,13 +210,14 @@ def _placed(
 
 def _interface(
     steps: bool, labels: str | Path | Sequence[str] | None, weights: str, cores: int,
-    accelerator: str | Path | None,
+    accelerator: str | Path | None, prefetch: bool,
 ) -> InterfaceOptions:  # fmt: skip
     exchanged = choice_of(Weights, weights, "weights")
     if accelerator is not None and not str(accelerator):
         hint = "leave it out, or name one: ethos-u55-128, or a file that ends in .toml"
         raise error("GM772", "no accelerator is called ''", hint=hint)
-    return InterfaceOptions(steps, read_labels(labels), exchanged, cores, str(accelerator or ""))
+    device = str(accelerator or "")
+    return InterfaceOptions(steps, read_labels(labels), exchanged, cores, device, prefetch)
 
 
 def _request(

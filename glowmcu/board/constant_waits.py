@@ -8,16 +8,17 @@ from glowmcu.board.model import Board
 _WORD_BYTES = 4
 
 
-def constant_waits(board: Board) -> tuple[float, int] | None:
+def constant_waits(board: Board, region: str | None = None) -> tuple[float, int] | None:
     """Cycles of waiting per word of 4 bytes that no cache holds, and bytes that a cache keeps from
-    one reading to the next, by the quickest of the board's timings. None if the arena is as slow.
+    one reading to the next, by the quickest of the board's timings: for constants in a region, by
+    default where the board has them. None if the arena is as slow.
     """
     placement = board.placement
     if placement is None or not board.timing:
         return None
     found = []
     for timing in board.timing:
-        slow = timing.memory(placement.constants)
+        slow = timing.memory(placement.constants if region is None else region)
         if slow is None or timing.memory(placement.arena) is not None:
             return None
         found.append(_waits(timing, slow))

@@ -58,7 +58,8 @@ GROUPS = {
         "--keep-input",
     ),
     "What is shown and written": ("--explain", "--pareto", "--report", "--dump-ir"),
-    "Code on the target": ("--steps", "--cores", "--accelerator", "--instrument", "--dump-tensors"),
+    "Code on the target": ("--steps", "--cores", "--accelerator", "--prefetch", "--instrument",
+                           "--dump-tensors"),
     "Learning on the device": (
         "--train", "--loss", "--learning-rate", "--momentum", "--train-numbers",
     ),

@@ -22,6 +22,7 @@ class InterfaceArguments:
     labels: str | None = None
     cores: int = 1
     accelerator: str | None = None
+    prefetch: bool = False
 
 
 def interface_options(function: _F) -> _F:
@@ -35,11 +36,12 @@ def interface_options(function: _F) -> _F:
         labels: str | None,
         cores: int,
         accelerator: str | None,
+        prefetch: bool,
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
         return function(
             interface=InterfaceArguments(
-                steps, instrument, dump_tensors, labels, cores, accelerator
+                steps, instrument, dump_tensors, labels, cores, accelerator, prefetch
             ),
             **others,
         )
@@ -52,6 +54,9 @@ def interface_options(function: _F) -> _F:
         click.option("--accelerator", metavar="NAME|FILE.toml",
                      help="Give regions of the model to an accelerator: ethos-u55-128, or one that "
                      "a file describes."),
+        click.option("--prefetch", is_flag=True,
+                     help="A DMA copies a layer's weights out of slow flash while the layer before "
+                     "runs."),
         click.option("--labels", metavar="FILE|none",
                      help="Names of the classes, one a line. Default: those in the model file."),
         click.option("--instrument", is_flag=True,

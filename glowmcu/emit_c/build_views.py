@@ -41,6 +41,7 @@ from glowmcu.emit_c.integrity import (
     integrity_view,
 )
 from glowmcu.emit_c.layer_text import LayerText
+from glowmcu.emit_c.prefetch_text import with_prefetches
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.sized_layers import SizedProgram, SizedSteps
 from glowmcu.emit_c.stream_view import MARK, StreamView, stream_view
@@ -276,7 +277,8 @@ class _Body:
         region = self.regions[index]
         step = step if self.sized is None else self.sized.step(step)
         is_apart = is_called and region != self.default and not code.can_fail
-        self.steps.append(called_apart(step) if is_apart else step)
+        step = called_apart(step) if is_apart else step
+        self.steps.append(with_prefetches(step, layer, self.chosen) if is_called else step)
         self._note(layer, region)
         self.sizes.append(self.pool.size_bytes - before)
         return layer
@@ -319,8 +321,7 @@ class _Body:
             apart = region if known == self.default else known
             self.functions[code.function] = apart, text
             self.absent[code.function] = unless and self.absent.get(code.function, unless)
-        stage = (code.staged.header,) if code.staged is not None else ()
-        for header in (code.header, *code.view.get("headers", ()), *stage):
+        for header in (code.header, *code.view.get("headers", ()), layer.staged_header):
             self.headers_unless[header] = unless and self.headers_unless.get(header, unless)
             if header and self.headers.get(header, self.default) == self.default:
                 self.headers[header] = region

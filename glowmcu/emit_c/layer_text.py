@@ -12,7 +12,7 @@ from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import ResultView, StepView
 from glowmcu.emit_c.weights_blob import Fill, parameter_fills, parameter_numbers
 from glowmcu.interface_options import Weights
-from glowmcu.ir.kernel_code import Coding, ConstantArray, KernelCode, Parameters
+from glowmcu.ir.kernel_code import Coding, ConstantArray, KernelCode, Parameters, StagedWeights
 from glowmcu.ir.program import Buffer, Program, Run
 from glowmcu.ir.types import ElementType, TensorType
 
@@ -213,13 +213,35 @@ class LayerText:
         staged, parameters = self.code.staged, self.code.parameters
         if staged is None or parameters is None:
             return f"&p_{self.label}"
-        assert self.run.scratch is not None
-        place = f"{self._place(self.run.scratch)} + {staged.end_bytes}"
-        given = [place, f"p_{self.label}", parameters.struct, staged.field, str(staged.size_bytes)]
+        if self.is_prefetched:
+            return f"(const {parameters.struct} *)(const void *)({self.staged_place(staged)})"
+        given = self.staged_arguments(staged, parameters)
         if staged.coding is Coding.COPY:
             return f"GLOWMCU_STAGED({', '.join(given)})"
         macro = f"GLOWMCU_STAGED_{staged.coding.name}"
         return f"{macro}({', '.join([*given, str(staged.stored_bytes)])})"
+
+    @property
+    def is_prefetched(self) -> bool:
+        """Whether weights come into its scratch while the step before runs."""
+        return self.run.scratch in self.program.prefetched.values()
+
+    @property
+    def staged_header(self) -> str:
+        """The header of libjit with what copies or decodes its weights; empty if nothing does."""
+        if self.code.staged is None:
+            return ""
+        return "glowmcu_prefetch.h" if self.is_prefetched else self.code.staged.header
+
+    def staged_place(self, staged: StagedWeights) -> str:
+        """Where the copy of its weights ends, and that of its parameters begins."""
+        assert self.run.scratch is not None
+        return f"{self._place(self.run.scratch)} + {staged.end_bytes}"
+
+    def staged_arguments(self, staged: StagedWeights, parameters: Parameters) -> list[str]:
+        """Of the macros that copy its weights and parameters."""
+        name, size = f"p_{self.label}", str(staged.size_bytes)
+        return [self.staged_place(staged), name, parameters.struct, staged.field, size]
 
     def call_of(self, function: str, given: list[str], pointers: list[str]) -> str:
         """A call with these pointers, once a batch item; for all rows if it takes rows."""

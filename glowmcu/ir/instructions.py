@@ -115,7 +115,8 @@ class Run:
     `positions[i]` is the operand of `node` that `inputs[i]` holds; the others are the kernel's own
     constants. Pointers are multiples of `operand_align` bytes and of their element's size.
     `overlaps` (by position): operands with which the first result may share bytes. `rows`: how it
-    is called for a row at a time, if it can be. `division`: how two cores share it.
+    is called for a row at a time, if it can be. `division`: how two cores share it. `prefetches`:
+    weights come into its scratch while the step before runs.
     """
 
     node: Node
@@ -128,6 +129,7 @@ class Run:
     overlaps: Mapping[int, Overlap] = field(default_factory=dict)
     rows: RowSupport | None = None
     division: Division | None = None
+    prefetches: bool = False
 
     @property
     def own_memory(self) -> tuple[Buffer, ...]:

@@ -93,7 +93,8 @@ class StagedWeights:
     """The array `field` of the parameters is copied to the scratch before the kernel is called,
     which reads it there: `size_bytes` up to `end_bytes`, and behind them the parameters that point
     to it. The kernel's own scratch has `own_bytes`. By a `coding` that is no copy the array of the
-    parameters is what flash holds, `stored_bytes`, and is decoded.
+    parameters is what flash holds, `stored_bytes`, and is decoded. A copy that is `prefetched`
+    begins while the step before runs.
     """
 
     field: str
@@ -102,10 +103,11 @@ class StagedWeights:
     end_bytes: int
     coding: Coding = Coding.COPY
     stored_bytes: int = 0
+    prefetched: bool = False
 
     @property
     def header(self) -> str:
-        """The header of libjit with the function that copies or decodes."""
+        """The header of libjit with the function that copies or decodes at once."""
         kind = "" if self.coding is Coding.COPY else f"_{self.coding.value}"
         return f"glowmcu_stage{kind}.h"
 

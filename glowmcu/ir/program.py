@@ -8,6 +8,7 @@ of it only a ring of rows exists, in the cascade that they go to.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -199,6 +200,27 @@ class Program:
         return root, start, start + buffer.size_bytes
 
     @cached_property
+    def prefetched(self) -> dict[int, Buffer]:
+        """By step: the scratch of the next one, into which weights come while this one runs.
+
+        No copy begins before a run or in a cascade, which is many calls.
+        """
+        pairs = enumerate(itertools.pairwise(self.steps))
+        return {
+            index: later.scratch
+            for index, (step, later) in pairs
+            if isinstance(step, Run)
+            and isinstance(later, Run)
+            and later.prefetches
+            and later.scratch is not None
+            and self._run_together(step, later)
+        }
+
+    def _run_together(self, step: Run, later: Run) -> bool:
+        """Whether no run leaves one of them out alone."""
+        return not self.rates or step.node.stage == later.node.stage
+
+    @cached_property
     def lives(self) -> dict[Buffer, Life]:
         """Life of every root buffer in the arena, in order of first use."""
         touched: dict[Buffer, list[int]] = {}
@@ -207,6 +229,8 @@ class Program:
         for step, item in enumerate(self.steps):
             for buffer in item.operands:
                 touched.setdefault(self.root(buffer)[0], []).append(step)
+            if step in self.prefetched:
+                touched.setdefault(self.prefetched[step], []).append(step)
         for buffer in self.lasting:
             touched.setdefault(self.root(buffer)[0], []).append(len(self.steps))
         for buffer in self.constantly_there:

@@ -81,6 +81,7 @@ class ProgramMachine:
         self.contents: dict[Buffer, Tokens] = {}
         self.written = {buffer for step in program.steps for buffer in step.outputs}
         self.written.update((*program.inputs, *program.written_before))
+        self.written.update(program.prefetched.values())
         self.dying: dict[int, list[Buffer]] = {}
         for buffer, life in program.lives.items():
             self.dying.setdefault(life.last, []).append(buffer)
@@ -116,8 +117,13 @@ class ProgramMachine:
             DivisionMachine(run, self.memory, self._place, self.content).check()
             self._bury(step, but=run.outputs)
             return
+        if step in self.program.prefetched:
+            # At any time while the step runs, so from its beginning.
+            self._write(self.program.prefetched[step])
         for buffer in run.inputs:
             self._read(buffer, f"step {step} {run.node.name!r}")
+        if step - 1 in self.program.prefetched:
+            self._read(self.program.prefetched[step - 1], f"step {step} {run.node.name!r}")
         # Operands that die here may lie where the result goes.
         self._bury(step)
         for buffer in run.operands[len(run.inputs) + len(run.outputs) :]:

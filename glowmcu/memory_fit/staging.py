@@ -1,11 +1,14 @@
 """Weights copied from slow flash to scratch before a layer reads them many times.
 
 A copy takes arena while its layer runs, where others may have nothing at the time. Layers that win
-most for a byte keep theirs as long as the arena stays within what the goal allows.
+most for a byte keep theirs as long as the arena stays within what the goal allows. Where a DMA
+copies, a copy may begin a step earlier and takes arena that long: waiting hides behind that step,
+so that weights that are read once are worth a copy, too.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +22,7 @@ from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.peak import tops
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import plan_memory
+from glowmcu.ops.matmul import FullyConnected
 
 #: Cycles of a copied word beside what its flash makes wait, and of a call around that.
 _WORD_CYCLES, _CALL_CYCLES = 3.5, 60.0
@@ -26,16 +30,21 @@ _WORD_CYCLES, _CALL_CYCLES = 3.5, 60.0
 _LEAST_GAIN = 0.005
 #: Factor that the arena may grow by, by goal. For `ram` and `size` copies take only what is free.
 _GROWTH = {Goal.BALANCED: 1.03, Goal.SPEED: 2.0}
+#: The same where the user asks for copies that begin early, and gives no budget.
+_GROWTH_AHEAD = 2.0
 #: Plans that are made at most.
 _MOST_PLANS = 12
 
 
 @dataclass(frozen=True)
 class FlashWaits:
-    """Cycles of waiting for each word, and bytes that a cache keeps between two passes."""
+    """Cycles of waiting for each word, and bytes that a cache keeps between two passes. With
+    `prefetch` a DMA copies while the core computes.
+    """
 
     word_cycles: float
     kept_bytes: int
+    prefetch: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +69,18 @@ def stage_weights(
 
     `room_bytes` is what the arena may take at most on the board.
     """
+    before = _cycles_before(fit) if waits.prefetch else {}
     copies = {
         node: copy
         for node, chosen in fit.selections.items()
         if node not in fit.cascaded
-        for copy in [_copy(chosen, waits)]
+        for copy in [_copy(node, chosen, waits, before.get(node, 0.0))]
         if copy is not None and copy.saved >= _LEAST_GAIN * fit.cycles
     }
-    most = int(fit.arena_bytes * _GROWTH.get(goal, 1.0)) // ARENA_ALIGN * ARENA_ALIGN
+    growth = _GROWTH_AHEAD if waits.prefetch else _GROWTH.get(goal, 1.0)
+    most = int(fit.arena_bytes * growth) // ARENA_ALIGN * ARENA_ALIGN
+    if waits.prefetch and budgets.arena_bytes is not None:
+        most = budgets.arena_bytes
     for limit in (budgets.arena_bytes, room_bytes):
         most = most if limit is None else max(min(most, limit), fit.arena_bytes)
     return with_copies(fit, copies, most, streamed_input, external)
@@ -97,23 +110,29 @@ def with_copies(
     return fit
 
 
-def staged(code: KernelCode) -> KernelCode | None:
-    """The same with a copy of its largest array in the scratch; None if it has none that is read
-    more than once.
+def staged(code: KernelCode, prefetched: bool = False) -> KernelCode | None:
+    """The same with a copy of its largest array in the scratch, which begins early if
+    `prefetched`; None if it has none that is read more than once, or early at least once.
     """
-    if code.parameters is None or code.weight_passes <= 1 or code.staged is not None:
+    if code.parameters is None or code.staged is not None:
         return None
+    if code.weight_passes < 1 or (code.weight_passes <= 1 and not prefetched):
+        return None
+    if prefetched and code.batches > 1:
+        return None  # each of its calls would wait for a copy that began once
     name, array = largest_array(code.parameters)
     size = 0 if array is None else int(array.data.nbytes)
     if size == 0 or size % BUFFER_ALIGN:
         return None
     end = aligned(aligned(code.scratch_bytes) + size, POINTER_ALIGN)
     total = end + POINTER_ALIGN * member_count(code.parameters)
-    note = f"{name} is copied to RAM first: flash would make {code.weight_passes:.0f} passes wait"
+    when = "to RAM while the step before runs" if prefetched else "to RAM first"
+    passes = f"{code.weight_passes:.0f} pass{'' if code.weight_passes == 1 else 'es'}"
+    note = f"{name} is copied {when}: flash would make {passes} wait"
     return replace(
         code,
         scratch_bytes=total,
-        staged=StagedWeights(name, code.scratch_bytes, size, end),
+        staged=StagedWeights(name, code.scratch_bytes, size, end, prefetched=prefetched),
         notes=(*code.notes, note),
     )
 
@@ -142,15 +161,34 @@ def member_count(parameters: Parameters) -> int:
     )
 
 
-def _copy(chosen: Selection, waits: FlashWaits) -> Copy | None:
-    code = staged(chosen.code)
+def _cycles_before(fit: FittedPlan) -> dict[Node, float]:
+    """Of layers with a step of one layer right before them: that one's cycles."""
+    return {
+        later.node: fit.selections[step.node].cost.cycles
+        for step, later in itertools.pairwise(fit.plan.program.steps)
+        if not isinstance(step, Cascade) and not isinstance(later, Cascade)
+    }
+
+
+def _copy(node: Node, chosen: Selection, waits: FlashWaits, cycles_before: float) -> Copy | None:
+    """`cycles_before`: that a copy has if it begins early; 0 if it cannot."""
+    plain = chosen.code
+    if not plain.weight_passes and isinstance(node.op, FullyConnected):
+        plain = replace(plain, weight_passes=1.0)  # at least: nobody has counted
+    code = staged(plain, prefetched=cycles_before > 0)
     if code is None or code.staged is None:
         return None
     size, passes = code.staged.size_bytes, code.weight_passes
     words = size / BUFFER_ALIGN
     read = passes if size > waits.kept_bytes else 1.0
-    copied = words * _WORD_CYCLES + _CALL_CYCLES
-    saved = (read - 1.0) * words * waits.word_cycles - copied
+    if code.staged.prefetched:
+        # The device waits for each word, and the core for the device.
+        transfer = words * (waits.word_cycles + 1.0)
+        saved = read * words * waits.word_cycles - _CALL_CYCLES
+        saved -= max(transfer - cycles_before, 0.0)
+    else:
+        copied = words * _WORD_CYCLES + _CALL_CYCLES
+        saved = (read - 1.0) * words * waits.word_cycles - copied
     # Without wait states a copy takes about what loads from the memory of the rest save.
     known = chosen.cost.waits
     left = None if known is None else tuple(max(waiting - saved, 0.0) for waiting in known)

@@ -35,6 +35,8 @@ class KernelChoice(Protocol):
     @property
     def holds_pointers(self) -> bool: ...
     @property
+    def prefetches(self) -> bool: ...
+    @property
     def operand_align(self) -> int: ...
     @property
     def overlaps(self) -> Mapping[int, Overlap]: ...
@@ -126,6 +128,7 @@ def _run(node: Node, choice: KernelChoice, buffers: dict[Value, Buffer], with_ro
         choice.operand_align,
         choice.overlaps,
         choice.rows if with_rows else None,
+        prefetches=choice.prefetches,
     )
 
 

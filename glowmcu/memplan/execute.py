@@ -3,7 +3,8 @@
 Every operand is read from the arena and every result written to it. What a kernel does not promise
 is made to hurt: results and scratch are filled with garbage before operands are read (unless a
 result overwrites its operand by declaration, or keeps the distance that the kernel asks for), and
-dead bytes after each step. That a kernel really reads an operand before it writes a result there is
+dead bytes after each step. Weights that come in while the step before runs are there from its
+beginning. That a kernel really reads an operand before it writes a result there is
 for the tests of the generated C to show.
 """
 
@@ -72,6 +73,7 @@ class _Machine:
             elif item.division is not None:
                 execute_divided(item, self.arena, self.graph, self.cores)
             else:
+                self._prefetch(step)
                 self._run(item)
             self._bury(step, item.outputs)
         for buffer, array in zip(self.program.inputs, inputs, strict=False):
@@ -81,6 +83,16 @@ class _Machine:
             assert (self.arena.read(counter) == _COUNT).all(), f"{counter.name!r} was written"
         left = [state.updated for state in self.program.states]
         return [self.arena.read(buffer) for buffer in (*self.program.outputs, *left)]
+
+    def _prefetch(self, step: int) -> None:
+        """What came in while the step before ran is still there; what comes in now is, at once."""
+        there = self.program.prefetched.get(step - 1)
+        if there is not None:
+            found = self.arena.load(self.arena.start(there), there.size_bytes)
+            assert found == _weights(there), f"{there.name!r} was written after it came in"
+        coming = self.program.prefetched.get(step)
+        if coming is not None:
+            self.arena.store(self.arena.start(coming), _weights(coming))
 
     def _run(self, run: Run) -> None:
         sharing = sharing_operands(run, self.arena)
@@ -136,3 +148,8 @@ class _Machine:
                 self.arena.spoil(buffer)
         for buffer, array in zip(results, kept, strict=True):
             self.arena.write(buffer, array)
+
+
+def _weights(buffer: Buffer) -> bytes:
+    """Stands for weights that are copied into a buffer."""
+    return bytes(index * 37 + 11 & 0xFF for index in range(buffer.size_bytes))

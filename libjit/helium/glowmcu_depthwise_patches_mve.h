@@ -256,8 +256,9 @@ static inline void glowmcu_depthwise_patches_mve_compute(
 {
     const int32_t width = p->last[1] / p->pixel + 2 * p->middle + 2;
     const int32_t *stream = p->stream;
+    int32_t c = 0;
 
-    for (int32_t c = 0; stream != p->stream_end; ++c) {
+    while (stream != p->stream_end) {
         for (int32_t ox = 0; ox < width; ++ox) {
             int8_t *out = p->out + ox * p->pixel + c;
             out[0] = glowmcu_depthwise_patches_mve_one(p, stream, 4 * c, ox, 0);
@@ -266,6 +267,7 @@ static inline void glowmcu_depthwise_patches_mve_compute(
             }
         }
         stream += 5;
+        ++c;
     }
 }
 #endif
@@ -296,9 +298,13 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_depthwise_patches_mve_find(
         rows->steps[3] = step;
     } else {
         for (int32_t i = 0; i < 4; ++i) {
-            const int is_inside = top + i >= 0 && top + i < end;
-            rows->rows[i] = is_inside ? in + offset : padding;
-            rows->steps[i] = is_inside ? step : 0;
+            if (top + i >= 0 && top + i < end) {
+                rows->rows[i] = in + offset;
+                rows->steps[i] = step;
+            } else {
+                rows->rows[i] = padding;
+                rows->steps[i] = 0;
+            }
             offset += row_bytes;
         }
     }
@@ -352,12 +358,13 @@ static void glowmcu_depthwise_patches_mve_s8(const glowmcu_depthwise_patches_mve
         const int32_t read = (left < p->group) ? p->channels - p->group : c;
         int8_t *words = scratch;
         int8_t *others = scratch + p->reads_ahead * p->band_bytes;
+        int32_t oy = first_row;
         int32_t count = 0; /* rows that were read; in the first turn there are none */
 
         band.stream = p->stream + 5 * c;
         band.stream_end = band.stream + 5 * ((left < p->group) ? left : p->group);
         band.out = out + c;
-        for (int32_t oy = first_row; oy < end_row;) {
+        while (oy < end_row) {
             const int32_t most = end_row - oy - count;
             int32_t next = (most < p->band_rows) ? most : p->band_rows;
             int8_t *const free_words = others;
@@ -366,12 +373,12 @@ static void glowmcu_depthwise_patches_mve_s8(const glowmcu_depthwise_patches_mve
                     p, in, in_top, oy + count, next, read, scratch + bands_bytes, &rows);
                 rows.words = others + first_word;
                 glowmcu_depthwise_patches_mve_interleave(&rows);
-                if (p->is_ragged) {
+                if (p->is_ragged != 0) {
                     const int32_t right = first_word + 4 * rows.bytes;
                     glowmcu_mve_fill(others + right, p->in_zero_point, p->band_bytes - right);
                 }
             }
-            if (!p->reads_ahead) {
+            if (p->reads_ahead == 0) {
                 count = next;
                 next = 0;
             }

@@ -84,7 +84,7 @@ def test_streamed_rows_keep_theirs(tmp_path: Path) -> None:
 
 
 @pytest.mark.arm
-def test_a_large_network_takes_neither_arena_nor_cycles_for_it(
+def test_a_large_network_takes_no_arena_and_few_cycles_for_it(
     shared_dir: Path, tmp_path: Path
 ) -> None:
     """Visual wake words: its arena has room beside what is alive while a layer runs."""
@@ -102,5 +102,6 @@ def test_a_large_network_takes_neither_arena_nor_cycles_for_it(
     assert packed.report.arena_bytes <= plain.report.arena_bytes
     cycles = [glowmcu.bench(bundle).measured.cycles for bundle in made]
     assert None not in cycles
-    assert cycles[1] <= 1.02 * cycles[0]  # type: ignore[operator]
+    # Layers without room for a copy read two weights from a byte.
+    assert cycles[1] <= 1.05 * cycles[0]  # type: ignore[operator]
     assert glowmcu.verify(packed, on=["host"]).passed

@@ -74,7 +74,7 @@ def compiled(goal: Goal, arena_bytes: int | None = None, what: str = "last=6") -
 
 def test_a_goal_says_how_many_cycles_less_memory_may_take() -> None:
     quick, balanced, least = map(compiled, (Goal.SPEED, Goal.BALANCED, Goal.RAM))
-    assert least[0] < balanced[0] < quick[0]
+    assert least[0] <= balanced[0] < quick[0]
     assert balanced[1] <= 1.02 * MOST_TIMES[Goal.BALANCED] * quick[1]
     assert least[1] <= 1.02 * MOST_TIMES[Goal.RAM] * quick[1]
 

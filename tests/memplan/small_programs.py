@@ -114,6 +114,7 @@ class Choice:
     kernel_name: str = "test"
     operand_align: int = 1
     holds_pointers: bool = False
+    prefetches: bool = False
     overlaps: Mapping[int, Overlap] = field(default_factory=dict)
     rows: RowSupport | None = None
 

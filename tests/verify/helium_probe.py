@@ -68,6 +68,7 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vldrb.s16 q, [r], #": ("vldrb.s16 q2, [r6], #9",),
     "vldrb.s32 q, [r]": ("vldrb.s32 q2, [r6]",),
     "vldrb.s32 q, [r], #": ("vldrb.s32 q2, [r6], #4",),
+    "vldrbt.8 q, [r]": ("mov r4, #9; vctp.8 r4; vpst; vldrbt.8 q2, [r6]",),
     "vldrbt.s32 q, [r]": ("mov r4, #3; vctp.32 r4; vpst; vldrbt.s32 q2, [r6]",),
     "vldrbt.u8 q, [r]": ("mov r4, #9; vctp.8 r4; vpst; vldrbt.u8 q2, [r6]",),
     "vldrh.16 q, [r]": ("vldrh.16 q2, [r6]",),

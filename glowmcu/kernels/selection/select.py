@@ -109,6 +109,11 @@ class Selection:
         return self.code.staged is not None
 
     @property
+    def prefetches(self) -> bool:
+        """Whether weights come into the scratch while the step before runs."""
+        return self.code.staged is not None and self.code.staged.prefetched
+
+    @property
     def row_cycles(self) -> float:
         """Estimate for the whole layer, computed row by row."""
         return self.cost.cycles if self.row_kernel is None else self.row_kernel.cost.cycles
