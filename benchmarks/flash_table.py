@@ -34,10 +34,10 @@ BOARDS = {"nrf52": "Cortex-M4", "rp2040": "Cortex-M0+"}
 #: Of the tables of `balanced`.
 BALANCED = {
     "nrf52": "Cortex-M4", "rp2040": "Cortex-M0+", "mps2-an385": "Cortex-M3",
-    "rp2350-riscv": "RISC-V",
+    "rp2350-riscv": "RISC-V", "mps3-an547": "Cortex-M55",
 }  # fmt: skip
 GOALS = ("size", "flash")
-#: Columns of the table of `balanced`, with their options.
+#: Columns of these tables, with their options.
 BITS = {"int8": (), "`--weights 4`": ("--weights", "4")}
 COLUMNS = {
     "constants": "weights_bytes", "with code": "flash_bytes", "arena": "arena_bytes",

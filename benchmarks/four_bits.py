@@ -52,10 +52,11 @@ decisions. `glowmcu export` writes such weights as int4 where TensorFlow Lite Mi
 (CONV_2D, DEPTHWISE_CONV_2D; FULLY_CONNECTED with one scale, `--per-tensor-weights`). A note says
 how many layers store a byte for such a weight, as the kernels that were chosen do.
 
-On cores with DSP instructions (Cortex-M4, M7, M33), without them (Cortex-M0, M0+, M3) and on RISC-V
-convolutions and fully connected layers have kernels that read two weights from a byte; `balanced`
-takes them where they shorten the bundle and all layers need at most 1.15 times the cycles. On Arm
-cores without DSP instructions they need fewer than those of bytes ([figures](flash.md)).
+On cores with DSP instructions (Cortex-M4, M7, M33), without them (Cortex-M0, M0+, M3), with Helium
+(Cortex-M55, M85) and on RISC-V convolutions and fully connected layers have kernels that read two
+weights from a byte; `balanced` takes them where they shorten the bundle and all layers need at most
+1.15 times the cycles. On Arm cores without DSP instructions they need fewer than those of bytes
+([figures](flash.md)).
 
 Where a kernel reads a byte or a half for each weight, they are two to a byte in flash all the same,
 and unpacked to the arena right before the layer: at `balanced` where two bytes of flash are saved

@@ -86,9 +86,9 @@ VECTOR_SAMPLES = {
             (2, 7, 9, 8), 8, (3, 3), strides=(2, 2), padding="SAME", out_scale=2.0
         ),
     ),
-    "1x1, sixteen channels": (
+    "1x1, sixteen channels, weights of four bits": (
         "CONV_2D",
-        test_convolution.Case((2, 5, 3, 16), 6, (1, 1), out_scale=2.0),
+        test_convolution.Case((2, 5, 3, 16), 8, (1, 1), out_scale=2.0, weights_type="int4"),
     ),
     "1x1, seven inputs, outputs from -128 on": (
         "CONV_2D",

@@ -249,6 +249,8 @@ TIGHT = {
     "matrix.direct_mve": "3x3, wider",
     "matrix.masked_mve": "3x3, four rows of tiles",
     "matrix.narrow_mve": "3x3, wider",
+    "matrix.nibbles_direct_mve": "3x3, weights of four bits",
+    "matrix.nibbles_windows_mve": "3x3, weights of four bits",
     "matrix.windows_mve": "CONV_2D, odd size, same padding",
     "max_pool_2d.dsp": "MAX_POOL_2D, odd size, nine channels",
     "max_pool_2d.portable": "MAX_POOL_2D, odd size, same padding",

@@ -190,6 +190,78 @@ GLOWMCU_NAKED static void glowmcu_matrix_mve_pair(
 }
 
 /*
+ * What follows the sums of eight channels of a row: results, and the next eight. The stack has the
+ * depth, two words and the preshift between them, another one and the struct: `frame` bytes until
+ * the registers that were pushed.
+ */
+#define GLOWMCU_MATRIX_MVE_EIGHT(frame) \
+    "   vmov        q0[2], q0[0], r0, r4\n" \
+    "   vmov        q0[3], q0[1], r2, r6\n" \
+    "   vmov        q1[2], q1[0], r8, r12\n" \
+    "   vmov        q1[3], q1[1], r10, lr\n" \
+    "   ldr         r2, [sp]\n" \
+    "   ldr         r6, [sp, #8]\n" \
+    "   sub         r1, r1, r2\n" \
+    "   cmp         r6, #0\n" \
+    "   blt         5f\n" \
+    "   vldrw.32    q2, [r5]\n" /* floor form */ \
+    "   vshl.s32    q0, r6\n" \
+    "   vldrw.32    q3, [r5, #16]\n" \
+    "   vadd.i32    q0, q0, q2\n" \
+    "   vldrw.32    q2, [r3], #16\n" \
+    "   vshl.s32    q1, r6\n" \
+    "   vmulh.s32   q0, q0, q3\n" \
+    "   vldrw.32    q3, [r3], #16\n" \
+    "   vadd.i32    q1, q1, q2\n" \
+    "   vmulh.s32   q1, q1, q3\n" \
+    "   vshrnb.i32  q0, q0, #16\n" \
+    "   vshrnb.i32  q1, q1, #16\n" \
+    "   vqmovnb.s16 q0, q0\n" \
+    "   vqmovnb.s16 q1, q1\n" \
+    "4: vctp.32     r11\n" \
+    "   mov         r5, r3\n" \
+    "   vpst\n" \
+    "   vstrbt.32   q0, [r7], #4\n" \
+    "   subs        r11, r11, #4\n" \
+    "   ble         6f\n" \
+    "   vctp.32     r11\n" \
+    "   vpst\n" \
+    "   vstrbt.32   q1, [r7], #4\n" \
+    "   subs        r11, r11, #4\n" \
+    "   bgt         1b\n" \
+    "6: add         sp, sp, #" frame "\n" \
+    "   pop         {r4-r11, pc}\n" \
+    "5: vldrw.32    q2, [r5]\n" /* literal form */ \
+    "   vldrw.32    q3, [r3], #16\n" \
+    "   vadd.i32    q0, q0, q2\n" \
+    "   vadd.i32    q1, q1, q3\n" \
+    "   vldrw.32    q2, [r5, #16]\n" \
+    "   vldrw.32    q3, [r3], #16\n" \
+    "   vqrdmulh.s32 q2, q0, q2\n" \
+    "   vqrdmulh.s32 q3, q1, q3\n" \
+    "   vshr.s32    q0, q0, #31\n" \
+    "   vshr.s32    q1, q1, #31\n" \
+    "   vadd.i32    q0, q0, q2\n" \
+    "   vadd.i32    q1, q1, q3\n" \
+    "   vldrw.32    q2, [r5, #32]\n" \
+    "   vldrw.32    q3, [r3], #16\n" \
+    "   vadd.i32    q0, q0, q2\n" \
+    "   vadd.i32    q1, q1, q3\n" \
+    "   vldrw.32    q2, [r5, #48]\n" \
+    "   vldrw.32    q3, [r3], #16\n" \
+    "   vshl.s32    q0, q0, q2\n" \
+    "   vshl.s32    q1, q1, q3\n" \
+    "   ldr         r0, [sp, #16]\n" \
+    "   ldrd        r2, r6, [r0, #12]\n" /* clamp */ \
+    "   vdup.32     q2, r2\n" \
+    "   vdup.32     q3, r6\n" \
+    "   vmax.s32    q0, q0, q2\n" \
+    "   vmax.s32    q1, q1, q2\n" \
+    "   vmin.s32    q0, q0, q3\n" \
+    "   vmin.s32    q1, q1, q3\n" \
+    "   b           4b\n"
+
+/*
  * One row, eight channels at a time: two groups of the stream side by side. Where only one group is
  * left it is read as both, and its second results are not stored.
  *
@@ -259,71 +331,8 @@ GLOWMCU_NAKED static void glowmcu_matrix_mve_single(
         "   vmladava.s8 lr, q0, q2\n"
         "   subs        r9, r9, #1\n"
         "   bne         2b\n"
-        "3: vmov        q0[2], q0[0], r0, r4\n"
-        "   vmov        q0[3], q0[1], r2, r6\n"
-        "   vmov        q1[2], q1[0], r8, r12\n"
-        "   vmov        q1[3], q1[1], r10, lr\n"
-        "   ldr         r2, [sp]\n"
-        "   ldr         r6, [sp, #8]\n"
-        "   sub         r1, r1, r2\n"
-        "   cmp         r6, #0\n"
-        "   blt         5f\n"
-        "   vldrw.32    q2, [r5]\n"             /* floor form */
-        "   vshl.s32    q0, r6\n"
-        "   vldrw.32    q3, [r5, #16]\n"
-        "   vadd.i32    q0, q0, q2\n"
-        "   vldrw.32    q2, [r3], #16\n"
-        "   vshl.s32    q1, r6\n"
-        "   vmulh.s32   q0, q0, q3\n"
-        "   vldrw.32    q3, [r3], #16\n"
-        "   vadd.i32    q1, q1, q2\n"
-        "   vmulh.s32   q1, q1, q3\n"
-        "   vshrnb.i32  q0, q0, #16\n"
-        "   vshrnb.i32  q1, q1, #16\n"
-        "   vqmovnb.s16 q0, q0\n"
-        "   vqmovnb.s16 q1, q1\n"
-        "4: vctp.32     r11\n"
-        "   mov         r5, r3\n"
-        "   vpst\n"
-        "   vstrbt.32   q0, [r7], #4\n"
-        "   subs        r11, r11, #4\n"
-        "   ble         6f\n"
-        "   vctp.32     r11\n"
-        "   vpst\n"
-        "   vstrbt.32   q1, [r7], #4\n"
-        "   subs        r11, r11, #4\n"
-        "   bgt         1b\n"
-        "6: add         sp, sp, #20\n"
-        "   pop         {r4-r11, pc}\n"
-        "5: vldrw.32    q2, [r5]\n"             /* literal form */
-        "   vldrw.32    q3, [r3], #16\n"
-        "   vadd.i32    q0, q0, q2\n"
-        "   vadd.i32    q1, q1, q3\n"
-        "   vldrw.32    q2, [r5, #16]\n"
-        "   vldrw.32    q3, [r3], #16\n"
-        "   vqrdmulh.s32 q2, q0, q2\n"
-        "   vqrdmulh.s32 q3, q1, q3\n"
-        "   vshr.s32    q0, q0, #31\n"
-        "   vshr.s32    q1, q1, #31\n"
-        "   vadd.i32    q0, q0, q2\n"
-        "   vadd.i32    q1, q1, q3\n"
-        "   vldrw.32    q2, [r5, #32]\n"
-        "   vldrw.32    q3, [r3], #16\n"
-        "   vadd.i32    q0, q0, q2\n"
-        "   vadd.i32    q1, q1, q3\n"
-        "   vldrw.32    q2, [r5, #48]\n"
-        "   vldrw.32    q3, [r3], #16\n"
-        "   vshl.s32    q0, q0, q2\n"
-        "   vshl.s32    q1, q1, q3\n"
-        "   ldr         r0, [sp, #16]\n"
-        "   ldrd        r2, r6, [r0, #12]\n"    /* clamp */
-        "   vdup.32     q2, r2\n"
-        "   vdup.32     q3, r6\n"
-        "   vmax.s32    q0, q0, q2\n"
-        "   vmax.s32    q1, q1, q2\n"
-        "   vmin.s32    q0, q0, q3\n"
-        "   vmin.s32    q1, q1, q3\n"
-        "   b           4b\n");
+        "3:\n"
+        GLOWMCU_MATRIX_MVE_EIGHT("20"));
 }
 #else
 GLOWMCU_CODE

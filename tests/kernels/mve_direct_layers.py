@@ -81,6 +81,18 @@ def masked_layers() -> Layers:
     return {**{name: conv(CONV, case) for name, case in cases.items()}, **forms(CONV, base)}
 
 
+def unshifted_layers() -> Layers:
+    """Weights of four bits whose results' scale leaves nothing to shift, which ReLU may hide."""
+    base = Case(
+        (1, 3, 4, 32), 12, (3, 3), padding="SAME", weights_type="int4", out_scale=0.004,
+        out_zero_point=-128,
+    )  # fmt: skip
+    return {
+        "no shift": conv(CONV, base),
+        "no shift, relu": conv(CONV, replace(base, activation="RELU", zero_point=3)),
+    }
+
+
 def narrow_layers() -> Layers:
     """Few channels: windows around one, two and more vectors, numbers of them around eight."""
     base = Case((1, 6, 5, 3), 8, (3, 3), padding="SAME", out_scale=4.0, out_zero_point=-128)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,27 +18,51 @@ Layers = Mapping[str, Callable[[ModelBuilder, str], None]]
 
 
 def conv(kind: str, case: Case) -> Callable[[ModelBuilder, str], None]:
-    return lambda model, suffix: add_conv(model, kind, case, suffix)
+    return partial(_add_conv, kind=kind, case=case)
+
+
+def _add_conv(model: ModelBuilder, suffix: str, kind: str, case: Case) -> None:
+    add_conv(model, kind, case, suffix)
+
+
+def four_bits(layers: Layers) -> Layers:
+    """The same with weights of four bits, eight times as large."""
+    return {name: _with_four_bits(add) for name, add in layers.items()}
+
+
+def _with_four_bits(
+    add: Callable[[ModelBuilder, str], None],
+) -> Callable[[ModelBuilder, str], None]:
+    assert isinstance(add, partial)
+    case = add.keywords.get("case")
+    if case is None:
+        return partial(add, bits=4)
+    weights = None if case.weights is None else case.weights >> 4
+    wide = 8 * case.weights_scale
+    return partial(
+        add, case=replace(case, weights_type="int4", weights=weights, weights_scale=wide)
+    )
 
 
 def dense(rows: int, depth: int, channels: int, **numbers: float) -> Callable[..., None]:
     """A fully connected layer; `numbers`: out_scale, out_zero_point, zero_point."""
 
-    def add(model: ModelBuilder, suffix: str) -> None:
+    def add(model: ModelBuilder, suffix: str, bits: int = 8) -> None:
         generator = np.random.default_rng(depth)
-        values = generator.integers(-128, 128, (channels, depth)).astype(np.int8)
+        most, scale_w = 1 << (bits - 1), 0.02 * (1 << (8 - bits))
+        values = generator.integers(-most, most, (channels, depth)).astype(np.int8)
         bias = generator.integers(-9000, 9000, channels).astype(np.int32)
         zero_point = int(numbers.get("zero_point", -128))
         x = model.input(f"x{suffix}", (rows, depth), "int8", 0.1, zero_point)
-        w = model.constant(f"w{suffix}", values, 0.02)
-        b = model.constant(f"b{suffix}", bias, 0.002)
+        w = model.constant(f"w{suffix}", values, scale_w)
+        b = model.constant(f"b{suffix}", bias, 0.1 * scale_w)
         scale = numbers.get("out_scale", 4.0)
         point = int(numbers.get("out_zero_point", -128))
         y = model.tensor(f"y{suffix}", (rows, channels), "int8", scale, point)
         model.op("FULLY_CONNECTED", [x, w, b], [y], {"fused_activation_function": "NONE"})
         model.output(y)
 
-    return add
+    return partial(add)
 
 
 def pool(

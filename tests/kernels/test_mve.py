@@ -25,6 +25,12 @@ from tests.support.one_unit import write_unit
 
 CORE = "cortex-m55"
 
+
+def some(layers: Layers) -> Layers:
+    """A few of them."""
+    return {name: layers[name] for name in [*layers][::4]}
+
+
 FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
     "pointwise": ("matrix.rows_mve", mve.pointwise_layers),
     "short pixels": ("matrix.short_mve", mve.short_layers),
@@ -33,6 +39,37 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
     "masked": ("matrix.masked_mve", mve_direct.masked_layers),
     "blocks": ("matrix.blocks_mve", mve_direct.direct_layers),
     "narrow": ("matrix.narrow_mve", mve_direct.narrow_layers),
+    "pointwise, four bits": (
+        "matrix.nibbles_rows_mve",
+        lambda: mve.four_bits(some(mve.pointwise_layers())),
+    ),
+    "direct, four bits": (
+        "matrix.nibbles_direct_mve",
+        lambda: {
+            **mve.four_bits(some(mve_direct.direct_layers())),
+            **mve_direct.unshifted_layers(),
+        },
+    ),
+    "masked, four bits": (
+        "matrix.nibbles_masked_mve",
+        lambda: mve.four_bits(mve_direct.masked_layers()),
+    ),
+    "all direct, four bits": (
+        "matrix.nibbles_direct_mve",
+        lambda: mve.four_bits(mve_direct.direct_layers()),
+    ),
+    "blocks, four bits": (
+        "matrix.nibbles_blocks_mve",
+        lambda: mve.four_bits(mve_direct.direct_layers()),
+    ),
+    "narrow, four bits": (
+        "matrix.nibbles_narrow_mve",
+        lambda: mve.four_bits(mve_direct.narrow_layers()),
+    ),
+    "windows, four bits": (
+        "matrix.nibbles_windows_mve",
+        lambda: mve.four_bits(mve.window_layers()),
+    ),
     "depthwise": ("depthwise_conv_2d.mve", mve.depthwise_layers),
     "depthwise pairs": ("depthwise_conv_2d.pairs_mve", mve.depthwise_pairs_layers),
     "depthwise pairs, strided": ("depthwise_conv_2d.strided_mve", mve.depthwise_strided_layers),
@@ -45,6 +82,14 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
 RANDOM: dict[str, tuple[str, Callable[[], Layers]]] = {
     "random windows": ("matrix.windows_mve", lambda: mve.random_layers(CONV, 60)),
     "random direct": ("matrix.direct_mve", lambda: mve_direct.random_direct(60)),
+    "random windows, four bits": (
+        "matrix.nibbles_windows_mve",
+        lambda: mve.four_bits(mve.random_layers(CONV, 60)),
+    ),
+    "random direct, four bits": (
+        "matrix.nibbles_direct_mve",
+        lambda: mve.four_bits(mve_direct.random_direct(60)),
+    ),
     "random depthwise": ("depthwise_conv_2d.mve", lambda: mve.random_layers(DEPTHWISE, 60)),
     "random patches": ("depthwise_conv_2d.patches_mve", lambda: mve.random_patches(60)),
     "random taps": ("depthwise_conv_2d.taps_mve", lambda: mve.random_undilated(60)),

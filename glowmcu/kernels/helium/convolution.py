@@ -10,18 +10,20 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
+from glowmcu.kernels.common.four_bits import are_nibbles
 from glowmcu.kernels.common.layer_fields import constant, is_constant, is_int8
 from glowmcu.kernels.common.overlap import Overlaps, matrix_overlaps, window_overlaps
 from glowmcu.kernels.helium.matrix import (
     BLOCK,
     MATRIX_CYCLES,
     TILE,
+    Weights,
     matrix_parameters,
     matrix_work,
+    nibble_sums,
     padded_depth,
     stream_bytes,
 )
@@ -35,15 +37,17 @@ from glowmcu.kernels.kernel import (
     Site,
     Target,
     kernel,
+    once_a_site,
 )
 from glowmcu.kernels.requantization.forms import Form, FormKind, requantization_task
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
 
-Weights = npt.NDArray[np.int8]
+#: Products of -8 and -128, 16 times, that 32 bits cannot hold.
+_MOST_NIBBLES = 1 << 17
 
 #: Instructions to gather a part of a window, and 16 bytes of it.
-_GATHER_CYCLES = {"window": 25.0, "part": 12.0, "part_block": 3.0}
+GATHER_CYCLES = {"window": 25.0, "part": 12.0, "part_block": 3.0}
 
 #: Instructions of pixels times four channels, and of a block of pixels times four channels.
 _SHORT_CYCLES = {"pixel_tile": 17.0, "block_tile": 35.0, "call": 30.0}
@@ -68,6 +72,13 @@ def _is_matrix(site: Site) -> bool:
         return x.shape[3] == 1
     assert weights.quantization is not None
     return not any(weights.quantization.zero_points)
+
+
+@once_a_site
+def _has_nibbles(site: Site) -> bool:
+    """Whether weights have four bits and 16 times a sum of products fits 32."""
+    matrix = matrix_of(site)
+    return are_nibbles(matrix) and matrix.shape[1] < _MOST_NIBBLES
 
 
 def matrix_form(site: Site) -> Form:
@@ -126,15 +137,19 @@ class MatrixKernel(Kernel):
     reads_first: ClassVar[bool]
     #: Pixels of a block.
     at_once: ClassVar[int] = 2
+    #: Whether it is for weights of four bits, two in a byte.
+    nibbles: ClassVar[bool] = False
 
     def accepts(self, site: Site, target: Target) -> bool:
         if not target.core.has_mve or not _is_matrix(site):
+            return False
+        if self.nibbles and not _has_nibbles(site):
             return False
         return vector_form(requantization_task(site)) is not None
 
     def flash_bytes(self, site: Site, target: Target) -> int:
         channels, depth = matrix_of(site).shape
-        return stream_bytes(channels, depth, matrix_form(site))
+        return stream_bytes(channels, depth, matrix_form(site), self.nibbles)
 
     def overlaps(self, site: Site) -> Overlaps:
         """A block of pixels at a time; windows are gathered before anything is written."""
@@ -145,17 +160,20 @@ class MatrixKernel(Kernel):
         kernel = site.signature.inputs[1].shape[1:3]
         return window_overlaps(op, site.signature, kernel, self.at_once, self.reads_first)
 
-    def code(self, site: Site, struct: str, fields: tuple[Field, ...], scratch: int) -> KernelCode:
-        """A call with the matrix in front of `fields`."""
+    def code(
+        self, site: Site, name: str, struct: str, fields: tuple[Field, ...], scratch: int
+    ) -> KernelCode:
+        """A call of `name` with the matrix in front of `fields`."""
+        packing = nibble_sums if self.nibbles else None
         matrix = matrix_of(site)
         bound = accumulator_bound(site, matrix, constant(site, 2))
         shape = site.signature.output.shape
         is_dense = isinstance(site.node.op, FullyConnected)
-        head = Field("matrix", matrix_parameters(matrix, matrix_form(site)))
+        head = Field("matrix", matrix_parameters(matrix, matrix_form(site), packing))
         return KernelCode(
-            function=f"{struct}_s8",
+            function=f"{name}_s8",
             operands=(0,),
-            header=f"{struct}.h",
+            header=f"{name}.h",
             parameters=Parameters(struct, (head, *fields)),
             rows=1 if is_dense else shape[1],
             batches=1 if is_dense else shape[0],
@@ -170,6 +188,8 @@ class RowsMatrix(MatrixKernel):
     """Pixels or vectors of whole 16 bytes, read where they lie."""
 
     reads_first = False
+    function: ClassVar[str] = "glowmcu_pointwise_mve"
+    code_bytes: ClassVar[int] = 700
 
     def accepts(self, site: Site, target: Target) -> bool:
         return (
@@ -184,11 +204,11 @@ class RowsMatrix(MatrixKernel):
     def cost(self, site: Site, target: Target) -> Cost:
         cycles = sum(MATRIX_CYCLES[name] * n for name, n in self.work(site, target).items())
         flash = self.flash_bytes(site, target)
-        return Cost(cycles, 700, flash, code_key="glowmcu_pointwise_mve_s8")
+        return Cost(cycles, self.code_bytes, flash, code_key=f"{self.function}_s8")
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         fields = (Field("out_width", geometry_of(site)["out_width"]),)
-        return self.code(site, "glowmcu_pointwise_mve", fields, 0)
+        return self.code(site, self.function, self.function, fields, 0)
 
 
 @kernel("matrix.short_mve", Conv2D, DepthwiseConv2D, FullyConnected)
@@ -223,7 +243,8 @@ class ShortMatrix(MatrixKernel):
             Field("out_width", geometry_of(site)["out_width"]),
             Field("pixel_bytes", matrix_of(site).shape[1]),
         )
-        return self.code(site, "glowmcu_short_matrix_mve", fields, 0)
+        name = "glowmcu_short_matrix_mve"
+        return self.code(site, name, name, fields, 0)
 
 
 @kernel("matrix.windows_mve", Conv2D, DepthwiseConv2D, FullyConnected)
@@ -231,6 +252,8 @@ class WindowsMatrix(MatrixKernel):
     """Any window, two of them gathered into scratch at a time."""
 
     reads_first = True
+    function: ClassVar[str] = "glowmcu_conv_2d_mve"
+    code_bytes: ClassVar[int] = 1000
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
         pixels, geometry = pixels_of(site), geometry_of(site)
@@ -243,15 +266,16 @@ class WindowsMatrix(MatrixKernel):
         return 2 * padded_depth(matrix_of(site).shape[1])
 
     def cost(self, site: Site, target: Target) -> Cost:
-        unit_costs = {**MATRIX_CYCLES, **_GATHER_CYCLES}
+        unit_costs = {**MATRIX_CYCLES, **GATHER_CYCLES}
         return Cost(
             sum(unit_costs[name] * amount for name, amount in self.work(site, target).items()),
-            1000,
+            self.code_bytes,
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
-            code_key="glowmcu_conv_2d_mve_s8",
+            code_key=f"{self.function}_s8",
         )
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         fields = tuple(Field(name, value) for name, value in geometry_of(site).items())
-        return self.code(site, "glowmcu_conv_2d_mve", fields, self.scratch_bytes(site, target))
+        scratch = self.scratch_bytes(site, target)
+        return self.code(site, self.function, "glowmcu_conv_2d_mve", fields, scratch)

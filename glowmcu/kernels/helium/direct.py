@@ -32,7 +32,7 @@ from glowmcu.kernels.helium.convolution import (
     pixels_of,
 )
 from glowmcu.kernels.helium.direct_assembly import DirectCode, direct_assembly
-from glowmcu.kernels.helium.matrix import BLOCK, TILE, matrix_stream, stream_bytes
+from glowmcu.kernels.helium.matrix import BLOCK, TILE, matrix_stream, nibble_halves, stream_bytes
 from glowmcu.kernels.helium.scale import scale_mve
 from glowmcu.kernels.kernel import (
     ConstantArray,
@@ -53,6 +53,7 @@ from glowmcu.ops.matmul import FullyConnected
 _MOST_AT_ONCE = 4
 #: Blocks of a turn where there are more, the first that divides those of a row.
 _TURNS = (3, 4, 2, 5, 7, 1)
+_NIBBLES_HEADERS = ("glowmcu_direct_nibbles_mve.h",)
 #: Instructions of each amount of work.
 _CYCLES = {
     "pair_block": 15.0,
@@ -141,7 +142,8 @@ class _DirectKernel(MatrixKernel):
     def flash_bytes(self, site: Site, target: Target) -> int:
         layout = self.layout(site)
         depth = layout.rows * layout.row_blocks * BLOCK
-        return stream_bytes(len(matrix_of(site)), depth, matrix_form(site)) + 4 * layout.turns
+        stream = stream_bytes(len(matrix_of(site)), depth, matrix_form(site), self.nibbles)
+        return stream + 4 * layout.turns
 
     def code_key(self, site: Site, target: Target) -> str:
         return f"{self.struct}_{self._code(site).suffix}"
@@ -166,8 +168,9 @@ class _DirectKernel(MatrixKernel):
             operands=(0,),
             template="helium/direct_mve.c.j2",
             view={
-                "headers": (f"{self.struct}.h",),
+                "headers": (f"{self.struct}.h", *_NIBBLES_HEADERS[: self.nibbles]),
                 "walk": self.struct,
+                "portable": f"glowmcu_direct{'_nibbles' * self.nibbles}_mve_portable",
                 "assembly": direct_assembly(code),
                 "blocks": code.blocks,
             },
@@ -181,13 +184,17 @@ class _DirectKernel(MatrixKernel):
 
     def parameters(self, site: Site) -> Parameters:
         """The struct."""
-        return _parameters(site, self.layout(site), geometry_of(site)["step_bytes"])
+        return self.direct(site, geometry_of(site)["step_bytes"])
+
+    def direct(self, site: Site, apart: int) -> Parameters:
+        """The `glowmcu_direct_mve` of windows that are `apart` bytes apart."""
+        return _parameters(site, self.layout(site), apart, self.nibbles)
 
     def _code(self, site: Site) -> DirectCode:
         layout = self.layout(site)
         is_literal = matrix_form(site).kind is FormKind.LITERAL
         is_partial = len(matrix_of(site)) % TILE != 0
-        return DirectCode(layout.blocks, layout.turns == 1, is_literal, is_partial)
+        return DirectCode(layout.blocks, layout.turns == 1, is_literal, is_partial, self.nibbles)
 
 
 @kernel("matrix.direct_mve", Conv2D, DepthwiseConv2D, FullyConnected)
@@ -240,7 +247,8 @@ class BlocksMatrix(DirectMatrix):
         return replace(super().layout(site), blocks=1)
 
     def _code(self, site: Site) -> DirectCode:
-        return DirectCode(1, False, matrix_form(site).kind is FormKind.LITERAL, True)
+        code = super()._code(site)
+        return replace(code, blocks=1, is_once=False, is_partial=True)
 
 
 @kernel("matrix.narrow_mve", Conv2D, DepthwiseConv2D)
@@ -281,7 +289,7 @@ class NarrowMatrix(_DirectKernel):
     def parameters(self, site: Site) -> Parameters:
         geometry, layout = geometry_of(site), self.layout(site)
         fields = (
-            Field("direct", _parameters(site, layout, layout.row_blocks * BLOCK)),
+            Field("direct", self.direct(site, layout.row_blocks * BLOCK)),
             Field("part_bytes", geometry["part_bytes"]),
             Field("step_bytes", geometry["step_bytes"]),
         )
@@ -336,13 +344,13 @@ def _narrow_layout(site: Site) -> _Layout:
     return _Layout(1, blocks, row, row, False, _turn(1, blocks))
 
 
-def _parameters(site: Site, layout: _Layout, apart: int) -> Parameters:
+def _parameters(site: Site, layout: _Layout, apart: int, nibbles: bool) -> Parameters:
     """The `glowmcu_direct_mve`."""
     geometry, form, matrix = geometry_of(site), matrix_form(site), matrix_of(site)
     rows = matrix.reshape(len(matrix), layout.rows, -1)
     room = layout.row_blocks * BLOCK - rows.shape[2]
     padded = np.pad(rows, ((0, 0), (0, 0), (0, room))).reshape(len(matrix), -1)
-    stream = matrix_stream(padded, form)
+    stream = matrix_stream(padded, form, nibble_halves if nibbles else None)
     named = ("out_width", "kernel_height", "stride_y", "in_height", "line_bytes")
     fields = (
         Field("channels", len(matrix)),

@@ -6,13 +6,23 @@ four, and what a block loads first stands in the block before it.
 
 r1, r11 windows; r5 stream; r7, r3 results (narrowing stores take low ones); r9 steps between turns,
 r3 one of them; q0, q1 inputs; q2, q3 weights; q4, q5 results; q6 multipliers, or with q7 the clamp
-of the literal form.
+of the literal form. With weights of four bits (direct_blocks.py) q4 and q5 have weights, too, once
+results are stored, and q7 of the floor form shifts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from glowmcu.kernels.helium.direct_blocks import (
+    BYTES,
+    EXTRA_BITS,
+    NIBBLES,
+    Orders,
+    part_registers,
+    weight_lines,
+)
 
 #: Bytes of a vector, and channels of a tile.
 BLOCK = 16
@@ -25,16 +35,6 @@ _PRESHIFT, _END, _CHANNELS, _RESULTS_END, _STEPS, _APART, _LEFT, _STREAM, _FRAME
 #: Places in `glowmcu_direct_mve`.
 _P_CHANNELS, _P_PRESHIFT, _P_CLAMP, _, _P_STREAM, _P_BYTES, _P_STEPS, _P_APART = range(0, 32, 4)
 
-#: Orders of a block: products of window a and b with channels 0 to 3, loads, and what is left of
-#: the four channels before, for which a dot stands; as `benchmarks.helium_schedule` finds them.
-_ALONE = "a0 x1 b0 w1 a1 w2 b1 a2 w3 b2 w4 a3 x2 b3"
-_BESIDE_FLOOR = "w0 . x1 . w1 . a0 . b0 w2 a1 . . b1 . a2 . b2 w3 a3 w4 b3 x2"
-_BESIDE_LITERAL = "w0 . x1 . a0 w1 b0 . a1 . w2 a2 . . b1 b2 w3 b3 w4 a3 x2"
-#: The same with the step to the next turn in the last two blocks; s1 sets the carry.
-_STEP_IN_LAST_BUT_ONE = "a0 x1 b0 w1 a1 w2 b1 s0 a2 w3 b2 w4 a3 x2 b3 s1"
-_STEP_IN_LAST = "a0 x1 b0 w1 a1 w2 b1 s2 a2 w3 b2 w4 a3 x2 b3 s3"
-_STEP_IN_ONE = "a0 x1 b0 w1 s0 a1 w2 b1 s1 s2 a2 w3 b2 w4 a3 x2 b3 s3"
-
 _SUMS = (("r0", "r2", "r4", "r6"), ("r8", "r10", "r12", "lr"))
 
 
@@ -44,24 +44,32 @@ class DirectCode:
 
     `blocks` of a turn. `is_once`: a window is one turn, so that there is no table of steps.
     `is_partial`: channels are no multiple of four, so that the last results of a window are masked.
+    `nibbles`: weights of four bits, two in a byte.
     """
 
     blocks: int
     is_once: bool
     is_literal: bool
     is_partial: bool
+    nibbles: bool = False
+
+    @property
+    def orders(self) -> Orders:
+        """Those of its blocks."""
+        return NIBBLES if self.nibbles else BYTES
 
     @property
     def suffix(self) -> str:
         """What tells functions apart."""
         letters = "o" * self.is_once + "l" * self.is_literal + "p" * self.is_partial
-        return f"{self.blocks}{letters}"
+        return f"{self.blocks}{letters}{'n' * self.nibbles}"
 
     @property
     def size_bytes(self) -> int:
         """What the function takes, to a few bytes: gcc's for a Cortex-M55."""
         walk = 282 + 57 * self.blocks if self.is_once else 322 + 108 * self.blocks
-        return walk + 36 * self.is_literal - 36 * self.is_partial
+        parting = 8 * self.blocks * (2 - self.is_once) + 16 if self.nibbles else 0
+        return walk + parting + 36 * self.is_literal - 36 * self.is_partial
 
 
 def direct_assembly(code: DirectCode) -> tuple[str, ...]:
@@ -72,7 +80,7 @@ def direct_assembly(code: DirectCode) -> tuple[str, ...]:
         "vldrb.8 q0, [r1]",
         *_first_channels(code),
         "1: /* four more channels */",
-        *_block(code, 0, True, _BESIDE_LITERAL if code.is_literal else _BESIDE_FLOOR),
+        *_block(code, 0, True, code.orders.beside(code.is_literal)),
         *(() if code.is_partial else ("2:",)),
         *_window_and_scale(code),
         "bne 1b",
@@ -93,11 +101,11 @@ def _first_channels(code: DirectCode) -> tuple[str, ...]:
     """There are no results before them; those that masks hide may be anything."""
     if code.is_partial:
         return ("mov r2, #0", "vmsr p0, r2", "sub r7, r7, #4")
-    return ("vldrb.8 q2, [r5], #16", *_block(code, 0, is_first=True), "b 2f")
+    return ("vldrb.8 q2, [r5], #16", *_block(code, 0, True, code.orders.first), "b 2f")
 
 
 def _last_saved(code: DirectCode) -> int:
-    return 15 if code.is_literal else 13
+    return 15 if code.is_literal or code.nibbles else 13
 
 
 def _enter(code: DirectCode) -> Iterator[str]:
@@ -110,6 +118,8 @@ def _enter(code: DirectCode) -> Iterator[str]:
     if code.is_literal:
         yield f"ldrd r4, r6, [r0, #{_P_CLAMP}]"
         yield from ("vdup.32 q6, r4", "vdup.32 q7, r6")
+    elif code.nibbles:  # shifts of even and of odd channels
+        yield from ("vdup.32 q7, r6", f"sub r6, r6, #{EXTRA_BITS}", "vmov q7[2], q7[0], r6, r6")
 
 
 def _pair() -> Iterator[str]:
@@ -121,7 +131,7 @@ def _pair() -> Iterator[str]:
     yield from ("add r11, r1, r4", f"ldr r9, [sp, #{_STEPS}]")
 
 
-def _block(code: DirectCode, number: int, is_first: bool, order: str = _ALONE) -> list[str]:
+def _block(code: DirectCode, number: int, is_first: bool, order: str) -> list[str]:
     """A block of a turn, of which q0 and q2 are loaded; loads those of the next one.
 
     In the first block of all, r3 is where results are until they are stored beside it.
@@ -129,19 +139,17 @@ def _block(code: DirectCode, number: int, is_first: bool, order: str = _ALONE) -
     is_last = number + 1 == code.blocks
     ahead = 0 if is_last else BLOCK * (number + 1)
     lines = {
-        **_products(is_first),
-        "w0": "vldrb.8 q2, [r5], #16",
+        **_products(part_registers(code.nibbles, is_first), is_first),
+        **weight_lines(code.nibbles, is_first),
         "x1": f"vldrb.8 q1, {_at('r11', BLOCK * number)}",
-        "w1": "vldrb.8 q3, [r5], #16",
-        "w2": "vldrb.8 q2, [r5], #16",
-        "w3": "vldrb.8 q3, [r5], #16",
-        "w4": "vldrb.8 q2, [r5], #16",
         "x2": f"vldrb.8 q0, {_at('r1', ahead)}",
         "s0": "ldr r3, [r9], #4",
         "s1": "asrs r3, r3, #1",
         "s2": "add r1, r3",
         "s3": "add r11, r3",
     }
+    if code.is_once and is_last:
+        order = order.replace("p4 ", "")
     if not code.is_once and number + 2 >= code.blocks:
         order = _with_step(code, number, is_first, order)
     late = iter(_late(code))
@@ -155,19 +163,19 @@ def _block(code: DirectCode, number: int, is_first: bool, order: str = _ALONE) -
 
 def _with_step(code: DirectCode, number: int, is_first: bool, order: str) -> str:
     """The order of one of the last two blocks of a turn."""
-    is_last = number + 1 == code.blocks
+    is_last, orders = number + 1 == code.blocks, code.orders
     if is_first:  # r3 is used until the end
         return f"{order.replace(' x2', '')} s0 s1 s2 s3 x2" if is_last else f"{order} s0 s1"
     if code.blocks == 1:
-        return _STEP_IN_ONE
-    return _STEP_IN_LAST if is_last else _STEP_IN_LAST_BUT_ONE
+        return orders.step_in_one
+    return orders.step_in_last if is_last else orders.step_in_last_but_one
 
 
-def _products(is_first: bool) -> dict[str, str]:
+def _products(weights: tuple[str, ...], is_first: bool) -> dict[str, str]:
     """Sums of both windows, by letter and channel."""
     name = "vmladav.s8" if is_first else "vmladava.s8"
     return {
-        f"{'ab'[window]}{channel}": f"{name} {sum_}, q{window}, q{2 + channel % 2}"
+        f"{'ab'[window]}{channel}": f"{name} {sum_}, q{window}, {weights[channel]}"
         for window, sums in enumerate(_SUMS)
         for channel, sum_ in enumerate(sums)
     }
@@ -187,13 +195,14 @@ def _window_and_scale(code: DirectCode) -> list[str]:
 
 def _rest_of_window(code: DirectCode) -> Iterator[str]:
     """All blocks but the first one."""
+    alone = code.orders.alone
     for number in range(1, code.blocks):
-        yield from _block(code, number, is_first=False)
+        yield from _block(code, number, False, alone)
     if code.is_once:
         return
     yield from ("bcs 4f", "3: /* a turn */")
     for number in range(code.blocks):
-        yield from _block(code, number, is_first=False)
+        yield from _block(code, number, False, alone)
     yield from ("bcc 3b", "4:")
 
 
@@ -201,20 +210,24 @@ def _scale(code: DirectCode) -> tuple[str, ...]:
     """The first half of scaling, q2 is loaded; flags tell whether there are more channels."""
     known = "ldm sp, {r0, r2, r3, r4, r9}"
     left = ("sub r4, r4, r7", "vctp.32 r4") if code.is_partial else ()
+    evens = [sums[channel] for sums in _SUMS for channel in (0, 2)] if code.nibbles else []
+    parted = [f"asr {sum_}, {sum_}, #{EXTRA_BITS}" for sum_ in evens]
     if code.is_literal:
         return (
-            "vmov q4[2], q4[0], r0, r4", "vmov q4[3], q4[1], r2, r6", "vadd.i32 q4, q4, q2",
-            "vmov q5[2], q5[0], r8, r12", "vldrw.32 q1, [r5], #16", "vmov q5[3], q5[1], r10, lr",
+            *parted, "vmov q4[2], q4[0], r0, r4", "vmov q4[3], q4[1], r2, r6",
+            "vadd.i32 q4, q4, q2", "vmov q5[2], q5[0], r8, r12", "vldrw.32 q1, [r5], #16",
+            "vmov q5[3], q5[1], r10, lr",
             "vadd.i32 q5, q5, q2", "vqrdmulh.s32 q2, q4, q1", "vshr.s32 q4, q4, #31",
             "vqrdmulh.s32 q3, q5, q1", "vadd.i32 q4, q4, q2", "vshr.s32 q5, q5, #31", known,
             "vadd.i32 q5, q5, q3", "vldrw.32 q1, [r5], #16", *left, "vadd.i32 q4, q4, q1",
             "vldrw.32 q2, [r5], #16", "vshl.s32 q4, q4, q2", "add r3, r7", "vadd.i32 q5, q5, q1",
             "cmp r5, r2", "vshl.s32 q5, q5, q2",
         )  # fmt: skip
+    shifted = "vshl.s32 {0}, {0}, q7" if code.nibbles else "vshl.s32 {0}, r0"
     return (
         "vmov q4[2], q4[0], r0, r4", "vmov q4[3], q4[1], r2, r6", "vmov q5[2], q5[0], r8, r12",
-        "vmov q5[3], q5[1], r10, lr", known, "vshl.s32 q4, r0", "vldrw.32 q6, [r5], #16",
-        "vshl.s32 q5, r0", "add r3, r7", "vadd.i32 q4, q4, q2", *left, "cmp r5, r2",
+        "vmov q5[3], q5[1], r10, lr", known, shifted.format("q4"), "vldrw.32 q6, [r5], #16",
+        shifted.format("q5"), "add r3, r7", "vadd.i32 q4, q4, q2", *left, "cmp r5, r2",
         "vadd.i32 q5, q5, q2",
     )  # fmt: skip
 

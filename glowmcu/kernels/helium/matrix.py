@@ -1,6 +1,11 @@
-"""Matrices of int8 weights packed for libjit's glowmcu_matrix_mve.h: four channels by 16 bytes."""
+"""Matrices of int8 weights packed for libjit's glowmcu_matrix_mve.h: four channels by 16 bytes.
+
+Weights of four bits are two to a byte, those of two channels for one input.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +13,10 @@ import numpy.typing as npt
 from glowmcu.kernels.helium.scale import scale_mve
 from glowmcu.kernels.kernel import ConstantArray, Field, Parameters
 from glowmcu.kernels.requantization.forms import Form
+
+Weights = npt.NDArray[np.int8]
+#: What makes bytes (..., channels / 2, BLOCK) of weights of four bits (..., channels, BLOCK).
+Packing = Callable[[Weights], Weights]
 
 TILE = 4
 BLOCK = 16
@@ -18,13 +27,15 @@ def padded_depth(depth: int) -> int:
     return -(-depth // BLOCK) * BLOCK
 
 
-def stream_bytes(channels: int, depth: int, form: Form) -> int:
+def stream_bytes(channels: int, depth: int, form: Form, nibbles: bool = False) -> int:
     """Size of a layer's constants."""
-    tiles = -(-channels // TILE)
-    return tiles * TILE * (padded_depth(depth) + 4 * len(scale_mve(form).constants))
+    tiles, weights = -(-channels // TILE), padded_depth(depth) // (1 + nibbles)
+    return tiles * TILE * (weights + 4 * len(scale_mve(form).constants))
 
 
-def matrix_stream(weights: npt.NDArray[np.int8], form: Form) -> npt.NDArray[np.int32]:
+def matrix_stream(
+    weights: Weights, form: Form, packing: Packing | None = None
+) -> npt.NDArray[np.int32]:
     """Weights (channels, depth) and constants in the order of the loops."""
     channels, depth = weights.shape
     scale = scale_mve(form)
@@ -32,16 +43,27 @@ def matrix_stream(weights: npt.NDArray[np.int8], form: Form) -> npt.NDArray[np.i
     room = tiles * TILE - channels
     rows = np.pad(weights, ((0, room), (0, padded_depth(depth) - depth)))
     blocks = rows.reshape(tiles, TILE, -1, BLOCK).transpose(0, 2, 1, 3)
-    words = np.ascontiguousarray(blocks).reshape(tiles, -1).view("<i4")
+    packed = blocks if packing is None else packing(blocks)
+    words = np.ascontiguousarray(packed).reshape(tiles, -1).view("<i4")
     constants = np.pad(scale.constants, ((0, 0), (0, room))).astype(np.int32)
     vectors = constants.reshape(-1, tiles, TILE).transpose(1, 0, 2).reshape(tiles, -1)
     return np.concatenate([words, vectors], axis=1).astype(np.int32).reshape(-1)
 
 
-def matrix_parameters(weights: npt.NDArray[np.int8], form: Form) -> Parameters:
+def nibble_halves(blocks: Weights) -> Weights:
+    """The even channel's weight in the low half of a byte, the odd one's in the high half."""
+    return blocks[..., 1::2, :] << 4 | blocks[..., 0::2, :] & 15
+
+
+def nibble_sums(blocks: Weights) -> Weights:
+    """16 times the odd channel's weight, the even one's and 8, all of which a byte holds."""
+    return 16 * blocks[..., 1::2, :] + (blocks[..., 0::2, :] + 8)
+
+
+def matrix_parameters(weights: Weights, form: Form, packing: Packing | None = None) -> Parameters:
     """The `glowmcu_matrix_mve` of weights (channels, depth)."""
     channels, depth = weights.shape
-    stream = matrix_stream(weights, form)
+    stream = matrix_stream(weights, form, packing)
     fields = (
         Field("depth", padded_depth(depth)),
         Field("channels", channels),
@@ -51,7 +73,7 @@ def matrix_parameters(weights: npt.NDArray[np.int8], form: Form) -> Parameters:
     return Parameters("glowmcu_matrix_mve", fields)
 
 
-def matrix_work(rows: int, weights: npt.NDArray[np.int8], form: Form) -> dict[str, float]:
+def matrix_work(rows: int, weights: Weights, form: Form) -> dict[str, float]:
     """Amounts of `glowmcu_matrix_mve_rows` for `rows` rows, of which one alone takes two tiles."""
     tiles = -(-weights.shape[0] // TILE)
     couples = -(-tiles // 2)
@@ -67,6 +89,19 @@ def matrix_work(rows: int, weights: npt.NDArray[np.int8], form: Form) -> dict[st
     }
 
 
+def rows_work(rows: int, weights: Weights, form: Form) -> dict[str, float]:
+    """Amounts of `glowmcu_matrix_nibbles_mve_row` for `rows` rows, eight channels at a time."""
+    couples = -(-len(weights) // (2 * TILE))
+    blocks = padded_depth(weights.shape[1]) // BLOCK
+    return {
+        "single_block": rows * couples * blocks,
+        f"single_tile_{form.kind.value}": rows * couples,
+        "row_block": rows * blocks,
+        "row": rows,
+        "call": 1,
+    }
+
+
 #: Instructions an amount, as counted on QEMU's Cortex-M55.
 MATRIX_CYCLES = {
     "pair_block": 15.0,
@@ -76,5 +111,7 @@ MATRIX_CYCLES = {
     "single_tile_floor": 36.0,
     "single_tile_literal": 48.0,
     "pair": 25.0,
+    "row_block": 3.0,
+    "row": 60.0,
     "call": 40.0,
 }

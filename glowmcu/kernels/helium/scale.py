@@ -19,6 +19,7 @@ from glowmcu.kernels.requantization.forms import (
     RequantizationTask,
     find_form,
     largest_postshift,
+    literal_form,
 )
 
 _POSTSHIFT = 16
@@ -37,7 +38,10 @@ class ScaleMve:
 
 def vector_form(task: RequantizationTask) -> Form | None:
     """A form that the vector code computes, None when none is exact."""
-    return _floor_form(task, _POSTSHIFT) or find_form(task, kinds=(FormKind.LITERAL,))
+    if (floor := _floor_form(task, _POSTSHIFT)) is not None:
+        return floor
+    literal = find_form(task, kinds=(FormKind.LITERAL,))
+    return literal if literal is not None or task.wraps else literal_form(task, unshifted=True)
 
 
 def doubled_form(task: RequantizationTask) -> Form | None:

@@ -240,7 +240,7 @@ def _find_form(
         return None
     for kind in kinds:
         if kind is FormKind.LITERAL:
-            form = _literal(task)
+            form = literal_form(task)
             if form is not None:
                 return form
             continue
@@ -315,17 +315,20 @@ def _new_line_form(
     )
 
 
-def _literal(task: RequantizationTask) -> Form | None:
+def literal_form(task: RequantizationTask, unshifted: bool = False) -> Form | None:
     """TensorFlow Lite's own arithmetic with both roundings folded; right shifts of 1 at least.
 
-    A channel whose output is always the same gets the multiplier 0.
+    A channel whose output is always the same gets the multiplier 0. `unshifted` allows right shifts
+    of 0, too, where no output is below the zero point: what the form takes off there is 1 too much.
     """
     ends = task.ends
     constant = ends[:, 0] == ends[:, 1]
     right = np.where(constant, 1, -task.shifts)
     bias = np.where(constant, 0, task.bias)
     most = np.maximum(np.abs(task.low + bias), np.abs(task.high + bias)).max(initial=0)
-    fits = (right >= 1).all() and (right <= _MOST_SHIFT).all() and most < 2**30
+    least = (task.needed_clamp or (-128, 127))[0]
+    least_shift = 0 if unshifted and task.zero_point <= least else 1
+    fits = (right >= least_shift).all() and (right <= _MOST_SHIFT).all() and most < 2**30
     if task.rounding is not Rounding.DOUBLE or not fits:
         return None
     middle = np.where(constant, ends[:, 0], task.zero_point)
@@ -336,7 +339,7 @@ def _literal(task: RequantizationTask) -> Form | None:
         wrap_int32(task.offset + bias),
         np.zeros_like(bias),
         np.where(constant, 0, task.multipliers),
-        (middle << right) + (np.int64(1) << (right - 1)),
+        (middle << right) + (np.int64(1) << right >> 1),
         right,
         task.needed_clamp,
     )
