@@ -8,7 +8,7 @@
  * One copy is under way at a time, and none when a run has ended. Both pointers and the size are
  * multiples of 4. The core leaves the bytes of the copy alone, but uses those right beside it, in
  * the same lines of a data cache: an arena that a DMA writes to is not cached.
- * Without these two the core copies at the end, as GLOWMCU_STAGE of glowmcu_stage.h does.
+ * Without these two the core copies at the end, with GLOWMCU_STAGE.
  */
 #ifndef GLOWMCU_PREFETCH_H
 #define GLOWMCU_PREFETCH_H
@@ -39,8 +39,8 @@ static inline void glowmcu_prefetch(int8_t *to, const void *weights, int32_t siz
 }
 
 /*
- * Its end: parameters of a layer that point to the copy of its weights lie at `to` then, as
- * glowmcu_staged of glowmcu_stage.h makes them.
+ * Its end: the `parameters` of the layer are copied to `to`, and their pointer at offset `field`
+ * points to the copy right before that.
  */
 GLOWMCU_CODE
 GLOWMCU_NEVER_INLINE static void glowmcu_prefetched(int8_t *to, const void *parameters,
