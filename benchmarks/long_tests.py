@@ -1,10 +1,11 @@
 """Tests that take a second or more each: run here, with a record, and not by `make test`.
 
-    python -m benchmarks.long_tests [--jobs N] [--failed]
+    python -m benchmarks.long_tests [--jobs N] [--failed] [--listed-since COMMIT]
 
 `tests/long_tests.txt` lists them. The record, `long_tests.json`, says how many passed and were
 skipped, which failed, and of which kernels that is true (`kernel_sources.py`). With `--failed`
-those that failed run again; the kernels are those of the whole run then.
+those that failed run again, with `--listed-since` those that the list of a commit did not have yet;
+the kernels are those of the whole run then.
 """
 
 from __future__ import annotations
@@ -57,12 +58,21 @@ def run(jobs: int) -> Record:
     return Record(kernel_sources_digest(), count["passed"], count["skipped"], bad)
 
 
-def run_failed(before: Record) -> Record:
-    """Run again what failed in the run `before`."""
-    count, bad = _outcomes(["--long", "also", *map(_node_id, before.failed)])
-    assert count["passed"] + count["skipped"] + len(bad) == len(before.failed)
+def run_some(before: Record, names: list[str], failed_again: bool) -> Record:
+    """Run the tests `names`, and what failed in the run `before` if `failed_again`."""
+    again = [*map(_node_id, before.failed)] if failed_again else []
+    count, bad = _outcomes(["--long", "also", *again, *names])
+    assert count["passed"] + count["skipped"] + len(bad) == len(again) + len(names)
     passed, skipped = before.passed + count["passed"], before.skipped + count["skipped"]
-    return Record(before.kernels, passed, skipped, bad)
+    return Record(before.kernels, passed, skipped, (*(() if again else before.failed), *bad))
+
+
+def listed_since(commit: str) -> list[str]:
+    """Those that are in the list now, and were not at `commit`."""
+    command = ["git", "show", f"{commit}:{LIST_FILE.relative_to(ROOT)}"]
+    before = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    known = set(before.splitlines())
+    return [name for name in long_tests() if name not in known]
 
 
 def _outcomes(options: list[str]) -> tuple[Counter[str], tuple[str, ...]]:
@@ -93,8 +103,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.long_tests", description=__doc__)
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--failed", action="store_true", help="only what failed in the last run")
+    parser.add_argument("--listed-since", metavar="COMMIT", help="only what was listed since")
     given = parser.parse_args()
-    record = run_failed(stored()) if given.failed else run(given.jobs)
+    names = listed_since(given.listed_since) if given.listed_since else []
+    is_part = given.failed or given.listed_since
+    record = run_some(stored(), names, given.failed) if is_part else run(given.jobs)
     write_text_file(RECORD_FILE, json.dumps(asdict(record), indent=1) + "\n")
     print(f"{record.passed} passed, {record.skipped} skipped, {len(record.failed)} failed")
     sys.exit(1 if record.failed else 0)
