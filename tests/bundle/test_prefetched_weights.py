@@ -165,6 +165,30 @@ def test_weights_that_are_read_once_are_worth_it_within_a_budget(
     assert calls == ["glowmcu_prefetch(", "GLOWMCU_PREFETCHED("] * (len(calls) // 2)
 
 
+@pytest.mark.arm
+def test_weights_in_an_external_flash_are_fetched_once(tmp_path: Path, shared_dir: Path) -> None:
+    file = shared_dir / "models" / "kws_int8.tflite"
+    text = find_board("nrf52").file.read_text().replace('name = "nrf52"', 'name = "external"', 1)
+    qspi = (
+        '[[memory]]\nname = "qspi"\nkind = "flash"\norigin = 0x12000000\nsize_bytes = 8388608\n\n'
+    )
+    waits = '[[timing.memory]]\nregion = "qspi"\nwait_states = 40\nwidth_bytes = 4\n\n'
+    text = text.replace("[[timing]]", f"{qspi}[[timing]]", 1)
+    board = tmp_path / "external.toml"
+    board.write_text(text.replace("[[timing.memory]]", f"{waits}[[timing.memory]]"))
+    found = []
+    for prefetch in (False, True):
+        bundle = glowmcu.compile(
+            file, board=str(board), output=tmp_path / str(prefetch), name="kws",
+            place={"weights": "qspi"}, prefetch=prefetch,
+        )  # fmt: skip
+        measured = bundle.measure(seeded_inputs(bundle.manifest, 1), board_memory=True)
+        assert measured.board_cycles is not None
+        found.append(measured.board_cycles.high)
+    # The core copies here.
+    assert found[1] < 0.25 * found[0]
+
+
 def test_where_flash_is_quick_or_weights_are_in_ram_a_note_says_that_nothing_comes_early(
     tmp_path: Path,
 ) -> None:
