@@ -135,8 +135,12 @@ def _rows(path: Path) -> tuple[list[str], Array, tuple[str, ...]]:
     except (UnicodeDecodeError, csv.Error) as cause:
         raise _unreadable(path, f"it is no table of numbers: {cause}") from cause
     lines, notes = _with_points(lines, separator)
-    is_header = any(not _is_number(cell) and not _is_missing(cell) for cell in _first(lines))
-    names = lines.pop(0)[1] if is_header else []
+    words = [cell for cell in _first(lines) if not _is_number(cell) and not _is_missing(cell)]
+    if words and any(map(_is_number, _first(lines))):
+        number = lines[0][0]
+        notes += (f"row {number} of {path.name} names the columns, since {words[0][:40]!r} of it "
+                  "is no number",)  # fmt: skip
+    names = lines.pop(0)[1] if words else []
     aside = {at for at, name in enumerate(names) if name.strip().lower() in ASIDE}
     wanted = len(names or lines[0][1]) if lines else 0
     rows = list[list[float]]()

@@ -49,10 +49,12 @@ NAMES = [f"f{index}" for index in range(24)]
         (table(" "), ""), (table(";").replace(".", ","), "decimal points"),
         (table("\t", head="\t".join(NAMES)).replace(".", ","), "decimal points"),
         (table(head='"a\nb",' + ",".join(NAMES[1:])), ""),
+        (table(head=",".join(["1.000.0", *map(str, range(23))])), "row 1 of data.csv names the"),
     ],
     ids=["commas", "semicolons", "tabs", "a mark at the beginning", "names", "a label in words",
          "a label as a number", "empty lines", "a line of spaces", "a comment", "spaces",
-         "decimal commas", "decimal commas and tabs", "a name of two lines"],
+         "decimal commas", "decimal commas and tabs", "a name of two lines",
+         "one word among numbers"],
 )  # fmt: skip
 def test_a_row_of_a_table_is_a_sample(text: str, note: str, tmp_path: Path) -> None:
     samples = read_samples(perceptron(), write(tmp_path / "data.csv", text))
