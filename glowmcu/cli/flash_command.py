@@ -11,7 +11,7 @@ from glowmcu.bundle import load
 from glowmcu.cli.completion import complete_board
 from glowmcu.cli.output import console
 from glowmcu.errors import error
-from glowmcu.given_paths import as_argument
+from glowmcu.given_paths import as_argument, is_file
 from glowmcu.verify.flash import TOOL_NAMES, build_test_firmware, flashing, write_to_board
 from glowmcu.verify.flash.flashing import check_board, image_of
 
@@ -57,7 +57,7 @@ def flash_command(
     folder = output or bundle / "firmware"
     if image is None:
         check_board(loaded.board)
-    elif not image.is_file():
+    elif not is_file(image):
         raise error("GM187", "there is no such program", str(image), "give the linked ELF file")
     plan = flashing(loaded.board, image or image_of(bundle, folder), tool, probe, dry_run)
     out = console()

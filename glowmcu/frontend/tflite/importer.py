@@ -69,10 +69,9 @@ def _of_all_operands(function: ImportFunction) -> ImportFunction:
         function(state, op)
         # Those that are left out say nothing, however many a writer notes.
         given = max((at + 1 for at, tensor in enumerate(op.inputs) if tensor >= 0), default=0)
-        if given > state.asked_operands:
-            raise Unsupported(
-                "GM105", f"{op.name} has {given} operands, at most {state.asked_operands}"
-            )
+        most = state.asked_operands
+        if given > most:
+            raise Unsupported("GM105", f"{op.name} has {given} operands, at most {most}")
 
     return import_all
 
