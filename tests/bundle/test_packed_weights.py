@@ -98,10 +98,10 @@ def test_a_large_network_takes_no_arena_and_few_cycles_for_it(
         for bits in (8, 4)
     ]  # fmt: skip
     plain, packed = made
-    assert packed.report.weights_bytes <= 0.8 * plain.report.weights_bytes
+    assert packed.report.weights_bytes <= 0.73 * plain.report.weights_bytes
     assert packed.report.arena_bytes <= plain.report.arena_bytes
     cycles = [glowmcu.bench(bundle).measured.cycles for bundle in made]
     assert None not in cycles
     # Layers without room for a copy read two weights from a byte.
-    assert cycles[1] <= 1.05 * cycles[0]  # type: ignore[operator]
+    assert cycles[1] <= 1.03 * cycles[0]  # type: ignore[operator]
     assert glowmcu.verify(packed, on=["host"]).passed

@@ -35,7 +35,7 @@ from tests.bundle.test_compilers import CPP, STRICT
 from tests.support.forced_variant import SANITIZED
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
-#: Random networks in which something comes in early on the board; of 133 and 165 two in a row.
+#: Random networks in which something comes in early on the board.
 SEEDS = ((142, "nrf52"), (165, "nrf52"), (133, "rp2040"))
 #: What a port may do, as text in front of every source. All of it is at once, at the last moment,
 #: or in between; what is broken leaves the copy undone.
@@ -163,6 +163,10 @@ def test_weights_that_are_read_once_are_worth_it_within_a_budget(
     # One at a time: a layer waits for its own before the next begins.
     calls = re.findall(r"glowmcu_prefetch\(|GLOWMCU_PREFETCHED\(", text)
     assert calls == ["glowmcu_prefetch(", "GLOWMCU_PREFETCHED("] * (len(calls) // 2)
+    inputs = [seeded_inputs(some.manifest, number) for number in range(2)]
+    wanted = outputs(Host(), none.path, inputs)
+    for kind in PORTS:
+        assert outputs(Host(port(kind, tmp_path)), some.path, inputs) == wanted, kind
 
 
 @pytest.mark.arm

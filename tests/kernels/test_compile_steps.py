@@ -36,7 +36,8 @@ def test_what_a_layer_implies_is_found_a_few_times_however_many_kernels_ask(core
     assert 0 < steps["accumulator ranges"] <= 8 * WEIGHTED
     assert 0 < steps["staircases"] <= 2 * WEIGHTED
     assert steps["lines"] <= 5 * WEIGHTED
-    assert 0 < steps["costs"] <= 12 * NODES
+    # With Helium more kernels compute a convolution.
+    assert 0 < steps["costs"] <= (10 if core == "cortex-m55" else 8) * NODES
 
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0plus", "cortex-m55"])
