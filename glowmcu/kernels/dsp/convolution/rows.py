@@ -153,7 +153,7 @@ class RowsConv2D(Kernel):
         runs = 2 if site.signature.output.shape[3] % 4 else 1
         values = rows * window.in_columns * window.channels
         steps = groups * chunks * window.chunk.steps
-        return {
+        of_an_image = {
             "step": steps,
             "joined step": groups * chunks * window.chunk.joined_steps,
             "wide step": steps if stream.wide else 0,
@@ -164,6 +164,8 @@ class RowsConv2D(Kernel):
             "row": window.out_rows + (_rows_more(window) if site.by_rows else 0.0),
             "call": 1,
         }
+        images = site.signature.inputs[0].shape[0]
+        return {name: images * amount for name, amount in of_an_image.items()}
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
         window = window_of(site)
@@ -184,7 +186,7 @@ class RowsConv2D(Kernel):
         work = self.work(site, target)
         cycles = sum(_CYCLES[name] * amount for name, amount in work.items())
         return Cost(
-            cycles * site.signature.inputs[0].shape[0],
+            cycles,
             _CODE_BYTES + _STEP_CODE * window_of(site).chunk.steps,
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
