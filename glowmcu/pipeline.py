@@ -48,9 +48,9 @@ from glowmcu.kept_layers import fit_kept_layers
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.known_costs import known_costs
 from glowmcu.kernels.selection.select import code_bytes
+from glowmcu.learning.as_asked import with_training
 from glowmcu.learning.facts import check_training, inference_cycles, training_entry
 from glowmcu.learning.least_arena import fit_learning
-from glowmcu.learning.training_graph import with_training
 from glowmcu.lowering import round_as_asked
 from glowmcu.lowering.application_side import as_application_sees
 from glowmcu.lowering.model_border import with_border
@@ -342,16 +342,17 @@ def _firmware_files(
     options: Options, manifest: Manifest, vectors: tuple[GoldenVector, ...]
 ) -> dict[str, str]:
     """Firmwares around the bundle: for Renode with a test, for a board. Raises GM187, GM661."""
-    from glowmcu.verify.renode.shipped import shipped_files as renode_files
-    from glowmcu.verify.serial.shipped import shipped_files as serial_files
-
     names, files = options.packaging.names, dict[str, str]()
     board = options.placement.board or find_board(options.board)
     if "renode" in names:
+        from glowmcu.verify.renode.shipped import shipped_files as renode_files
+
         whole = (None, manifest.size and manifest.size.largest)
         shown = [(vector.seed, vector.outputs) for vector in vectors if vector.size in whole]
         files |= renode_files(manifest, board, shown)
     if "serial" in names:
+        from glowmcu.verify.serial.shipped import shipped_files as serial_files
+
         files |= serial_files(manifest, board)
     return files
 

@@ -11,7 +11,6 @@ from glowmcu.cores import core
 from glowmcu.delegated import DelegationNotes, RegionNote
 from glowmcu.delegation.back_end import BackEnd
 from glowmcu.delegation.delegate_regions import Division, Region, divide
-from glowmcu.delegation.find_back_end import find_back_end
 from glowmcu.delegation.partition import computes
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.instrument import Instrument
@@ -36,6 +35,9 @@ def fitted_with_regions(
     """
     if not options.interface.accelerator:
         return model, fit(model)
+    # With it come Vela's files and all that writes a .tflite: most compilations need none of it.
+    from glowmcu.delegation.find_back_end import find_back_end
+
     _check(options, model.model_file, model.pipeline is not None)
     target = Target(core(options.core), options.goal)
     back_end = find_back_end(options.interface.accelerator, options.placement.board, target)

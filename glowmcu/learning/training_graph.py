@@ -35,10 +35,8 @@ from glowmcu.lowering import fold_constants
 from glowmcu.training import Loss, Numbers, Training
 
 
-def with_training(graph: Graph, training: Training | None, file_name: str) -> Graph:
-    """`graph`, that learns if it is to. Raises GM360 to GM363."""
-    if training is None:
-        return graph
+def with_training(graph: Graph, training: Training, file_name: str) -> Graph:
+    """`graph`, that learns. Raises GM360 to GM363."""
     graph = fold_constants.run(graph)
     _expect_one_result(graph, file_name)
     if training.is_contrastive:
