@@ -119,6 +119,13 @@ CLANG: Mapping[str, Flags] = {
     f"clang {level}": _flags(level, *_CLANG_WARNS, clang=True)
     for level in ("-O0", "-O1", "-O2", "-O3", "-Os", "-Oz")
 }
+#: Signed return addresses and marked targets of calls (PACBTI), instructions that older cores, and
+#: QEMU, pass over.
+PROTECTED: Mapping[str, Flags] = {
+    "clang, protected branches": _flags(
+        "-mbranch-protection=standard", *_CLANG_WARNS, cores=_MAINLINE, clang=True
+    ),
+}
 #: Many in few builds.
 _COUNTED = ("-fprofile-arcs", "-pg", "-fsanitize-coverage=trace-pc", "-fpatchable-function-entry=2")
 TOGETHER: Mapping[str, Flags] = {
@@ -130,7 +137,7 @@ TOGETHER: Mapping[str, Flags] = {
     "aligned loads": _flags("-mno-unaligned-access", cores=_MAINLINE, traps=True),
     "table of addresses": _flags("-fPIC", whole=True),
 }
-EVERY: Mapping[str, Flags] = {**PROLOGUES, **OPTIMIZATIONS, **DIALECTS, **CLANG}
+EVERY: Mapping[str, Flags] = {**PROLOGUES, **OPTIMIZATIONS, **DIALECTS, **CLANG, **PROTECTED}
 
 _MAIN = """#include "{name}_selftest.h"
 #include "port.h"
@@ -285,7 +292,7 @@ def _built(bundle: Path, target: Core, flags: Flags, folder: Path) -> Path:
         made = folder / f"{path.stem}.o"
         base = [flag for flag in _BASE if not (is_cpp and flag.startswith("-std="))]
         command = [*target.flags, *base, "-Wall", "-Wextra", "-Werror", *flags.flags, *include]
-        compiler = _run_clang if flags.clang else run_gcc
+        compiler = run_clang if flags.clang else run_gcc
         compiler([*command, "-c", str(path), "-o", str(made)], [path.name])
         objects.append(str(made))
     elf = folder / "net.elf"
@@ -310,7 +317,7 @@ def _built(bundle: Path, target: Core, flags: Flags, folder: Path) -> Path:
     return elf
 
 
-def _run_clang(arguments: Sequence[str], inputs: Sequence[str]) -> None:
+def run_clang(arguments: Sequence[str], inputs: Sequence[str]) -> None:
     """As `run_gcc`, with the headers of gcc's C library. Raises GM611 for what clang says."""
     headers = run_gcc(["-M", "-xc", "-include", "string.h", "/dev/null"], ()).split()
     library = next(Path(path).parent for path in headers if path.endswith("/string.h"))

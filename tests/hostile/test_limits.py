@@ -122,6 +122,11 @@ def test_more_is_allowed_on_request() -> None:
     assert limits.memory_bytes() == limits.DEFAULT_MEMORY_BYTES
 
 
+def test_a_result_that_is_too_large_alone_is_refused_before_all_together_are() -> None:
+    with pytest.raises(GlowmcuError, match=r"a result of .* takes 20 MiB, and 16 MiB are allowed"):
+        read_model(onnx_model("Tile", [X, ints(5 << 16, 1)]), "m.onnx")
+
+
 @pytest.mark.parametrize(("size", "asked"), [(2 << 30, "4G"), (3 << 31, "16G"), (1 << 60, "")])
 def test_the_memory_that_would_do_is_named_where_a_computer_has_it(size: int, asked: str) -> None:
     said = limits.hint(size, limits.memory_bytes() // 2)

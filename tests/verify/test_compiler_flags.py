@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.arm_flags import CLANG, MACHINES, TOGETHER, failures
+from benchmarks.arm_flags import CLANG, MACHINES, PROTECTED, TOGETHER, failures, run_clang
 from benchmarks.random_bundles import random_bundle
 from benchmarks.random_layers import random_model
 from glowmcu.compilation import Options
+from glowmcu.cores import core
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.toolchain import run_gcc
 from tests.support.check_model import write_bundle
@@ -63,6 +64,30 @@ def test_llvm_compiles_assembly_and_kernels_alike_without_a_warning(
     drawn = random_bundle(1, core_name, "chain")
     bundle = write_bundle(drawn.compilation, tmp_path / "net")
     assert list(failures(bundle, core_name, {"clang -O2": CLANG["clang -O2"]})) == []
+
+
+@pytest.mark.arm
+def test_functions_of_assembly_may_be_called_where_targets_of_calls_are_checked(
+    tmp_path: Path,
+) -> None:
+    """A Cortex-M85 faults where a pointer leads to anything but BTI."""
+    if shutil.which("qemu-system-arm") is None or shutil.which("clang") is None:
+        pytest.skip("needs qemu-system-arm and clang")
+    core_name = "cortex-m55"
+    drawn = random_bundle(SEEDS[core_name], core_name, "chain")
+    bundle = write_bundle(drawn.compilation, tmp_path / "net")
+    assert list(failures(bundle, core_name, PROTECTED)) == []
+
+    (protected,) = PROTECTED.values()
+    made = tmp_path / "net.o"
+    flags = [*core(core_name).flags, "-O2", *protected.flags, f"-I{bundle}"]
+    run_clang([*flags, "-c", str(bundle / "net.c"), "-o", str(made)], ["net.c"])
+    text = "".join(path.read_text() for path in bundle.glob("*.[ch]"))
+    naked = set(re.findall(r"^GLOWMCU_NAKED static[^(]*?(\w+)\(", text, re.MULTILINE))
+    begins = re.findall(r"^\w+ <(\w+)>:\n *0*\w+:\t(\w{4} ?\w{4})", disassembly(made), re.MULTILINE)
+    found = {name: code for name, code in begins if name in naked}
+    assert len(found) >= 3
+    assert set(found.values()) == {"f3af 800f"}, found  # BTI
 
 
 def test_functions_of_assembly_are_declared_in_one_way() -> None:
