@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glowmcu.emit_c.c_text import wrap_call
+from glowmcu.emit_c.c_text import wrap_call, wrap_items
 from glowmcu.ir.kernel_code import PixelShuffle
 from glowmcu.ir.operation import Signature
 
@@ -22,37 +22,35 @@ def shuffled_call(
     operand, result = signature.inputs[0], signature.output
     pitch = operand.size_bytes // operand.shape[1]
     piece = shuffle.strides[1] * result.shape[3]
-    shape = {
-        "rows of a block": shuffle.strides[0],
+    numbers = {
+        "stride": shuffle.strides[0],
         "above": shuffle.above,
         "height": result.shape[1],
-        "bytes of a row": result.size_bytes // result.shape[1],
-        "blocks": shuffle.width,
-        "bytes of a block in a row": piece,
+        "row_bytes": result.size_bytes // result.shape[1],
+        "width": shuffle.width,
+        "piece": piece,
         "left": shuffle.left * result.shape[3],
     }
-    numbers = ", ".join(map(str, shape.values()))
+    items = wrap_items([f"/* {name} */ {number}" for name, number in numbers.items()], " " * 12)
     before = shuffle.before
-    first = f"((y > {before}) ? (y - {before}) * {pitch} : 0)" if before else f"y * {pitch}"
-    end = "y + 1"
+    first = f"((row > {before}) ? (row - {before}) * {pitch} : 0)" if before else f"row * {pitch}"
+    end = "row + 1"
     lines = [
         "    {",
-        f"        const {struct} *const p = {given};",
-        f"        const glowmcu_pixel_shuffle s = {{{numbers}}};",
+        f"        const {struct} *const given = {given};",
+        f"        const glowmcu_pixel_shuffle shuffle = {{\n{items}\n        }};",
         "",
-        f"        for (int32_t y = 0; y < {shuffle.rows}; y += {shuffle.at_once}) {{",
+        f"        for (int32_t row = 0; row < {shuffle.rows}; row += {shuffle.at_once}) {{",
     ]
     if shuffle.at_once > 1:
-        end = "end"
-        whole = f"y + {shuffle.at_once}"
-        lines.append(
-            f"            const int32_t end = ({whole} < {shuffle.rows}) ? {whole} : {shuffle.rows};"
-        )
+        end, next_y = "last", f"row + {shuffle.at_once}"
+        chosen = f"({next_y} < {shuffle.rows}) ? {next_y} : {shuffle.rows}"
+        lines.append(f"            const int32_t last = {chosen};")
     own = [f"{scratch} + {shuffle.rows_bytes}"] if shuffle.own_bytes else []
-    call = ["p", f"{x} + {first}", scratch, *own, "y", end]
+    call = ["given", f"{x} + {first}", scratch, *own, "row", end]
     lines += [
         wrap_call(function, call, 12),
-        wrap_call("glowmcu_shuffle_rows", ["&s", scratch, out, "y", end], 12),
+        wrap_call("glowmcu_shuffle_rows", ["&shuffle", scratch, out, "row", end], 12),
         "        }",
         "    }",
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from glowmcu.emit_c.c_text import wrap_items, wrap_call
+from glowmcu.emit_c.c_text import wrap_call, wrap_items
 from glowmcu.emit_c.constant_pool import ConstantPool
 from glowmcu.emit_c.contract import libjit_closure
 from glowmcu.emit_c.layer_text import LayerText

@@ -20,11 +20,11 @@ import numpy as np
 
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.instructions import BUFFER_ALIGN, aligned
-from glowmcu.ir.kernel_code import PixelShuffle
+from glowmcu.ir.kernel_code import Overlap, PixelShuffle
 from glowmcu.ir.operation import Array, Operation
 from glowmcu.ir.types import Quantization, TensorType
 from glowmcu.kernels.common.layer_fields import is_constant, is_int8
-from glowmcu.kernels.common.overlap import row_overlaps
+from glowmcu.kernels.common.overlap import Overlaps, least_gap
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, once_a_site
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.transpose_conv import TransposeConv2D
@@ -119,7 +119,7 @@ class SubPixel(Kernel):
         note = f"a convolution that computes blocks of {rows.stride}x{columns.stride} pixels"
         return replace(
             code, rows=0, shuffle=shuffle, scratch_bytes=held + code.scratch_bytes,
-            overlaps=row_overlaps(op, site.signature), view={**code.view, "headers": headers},
+            overlaps=_overlaps(site.node), view={**code.view, "headers": headers},
             weight_passes=code.weight_passes * -(-rows.count // shuffle.at_once),
             notes=(*code.notes, note),
         )  # fmt: skip
@@ -178,6 +178,18 @@ def _rows_bytes(node: Node) -> int:
     rows, columns = _axes(node)
     block = rows.stride * columns.stride * node.signature.output.shape[3]
     return aligned(_at_once(node) * columns.count * block, BUFFER_ALIGN)
+
+
+def _overlaps(node: Node) -> Overlaps:
+    """Rows of blocks are read from the image before what they make is written."""
+    rows, (x, out), op = _axes(node)[0], (node.signature.inputs[0], node.signature.output), node.op
+    assert isinstance(op, TransposeConv2D)
+    first = np.arange(0, rows.count, _at_once(node), dtype=np.int64)
+    end = np.minimum(first + _at_once(node), rows.count) * rows.stride
+    above = op.padding[0] % rows.stride
+    written = np.clip(end - above, 0, out.shape[1]) * (out.size_bytes // out.shape[1])
+    needed = np.maximum(first - rows.before, 0) * (x.size_bytes // x.shape[1])
+    return {0: Overlap(least_gap(written, needed, x.size_bytes, reads_first=True))}
 
 
 @once_a_site
