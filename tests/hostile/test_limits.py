@@ -103,7 +103,6 @@ def test_a_few_bytes_cannot_ask_for_gigabytes(tmp_path: Path) -> None:
         assert files[-1].stat().st_size < 1000
     for name, row in verdicts("onnx", *files).items():
         assert row["what"] in ("GM105", "GM106", "GM114", "GM115"), (name, row)
-        assert float(row["seconds"]) < 10, (name, row)
 
 
 def large() -> bytes:
