@@ -7,14 +7,19 @@ import shutil
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.misra import DOCUMENT, PAGE, document, emitted, unexplained
-from benchmarks.misra_bundles import Checked, bundles
+from benchmarks.misra_bundles import bundles
 from glowmcu.compilation import Options
+from glowmcu.emit_c.constant_pool import ConstantPool
 from glowmcu.emit_c.misra import RECORD_FILE, category, explains, places
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
+from glowmcu.input_options import InputOptions
+from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.pipeline import compile_model
+from glowmcu.training import training_of
 from tests.bundle.models import digits
 from tests.support.kernel_files import header_paths
 from tests.support.misra import Finding, findings
@@ -28,7 +33,7 @@ _UNSEEN = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 def _check(name: str, tmp_path: Path) -> list[Finding]:
     if shutil.which("cppcheck") is None:
         pytest.skip("needs cppcheck with its MISRA addon")
-    checked: Checked = bundles()[name]
+    checked = bundles()[name]
     return findings(checked.write(tmp_path / "net"), checked.core)
 
 
@@ -93,3 +98,24 @@ def test_names_in_headers_of_kernels_differ_within_31_characters() -> None:
         for word in _WORD.findall(_UNSEEN.sub("", path.read_text(encoding="utf-8"))):
             names[word[:31]].add(word)
     assert [sorted(same) for same in names.values() if len(same) > 1] == []
+
+
+def test_external_names_of_constants_differ_within_31_characters() -> None:
+    pool = ConstantPool("wake_word")
+    arrays = [np.full(3, value, np.int8) for value in range(4)]
+    words = ["features_operand_0", "features_operand_1", "features/operand 1", "\u00e9"]
+    names = [
+        pool.symbol(ConstantArray(word, array, ""), 11)
+        for word, array in zip(words, arrays, strict=True)
+    ]
+    assert len({name[:31] for name in names}) == len(names)
+    assert names[0] == "wake_word_w11_eatures_operand_0"
+
+
+def test_names_of_a_bundle_that_learns_differ_within_31_characters() -> None:
+    inputs = InputOptions(training=training_of("prototypes=5"))
+    options = Options("digits", core="cortex-m4", inputs=inputs)
+    files = compile_model(digits(), "digits.tflite", options).files
+    found = re.findall(r"extern const \w+ (\w+)\[", files["digits_weights.h"])
+    assert len(found) > 10
+    assert len({name[:31] for name in found}) == len(found)
