@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.misra import DOCUMENT, PAGE, document, emitted, unexplained
+from benchmarks.ledger import read_ledger
+from benchmarks.misra import DOCUMENT, LEDGER, PAGE, document, emitted, unexplained
 from benchmarks.misra_bundles import bundles
 from glowmcu.compilation import Options
 from glowmcu.emit_c.constant_pool import ConstantPool
@@ -52,6 +53,14 @@ def test_digits_keep_the_rules_on_every_core(name: str, tmp_path: Path) -> None:
     assert unexplained(_check(name, tmp_path)) == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["learning last=2, cortex-m0plus", "open attention, cortex-m4", "a camera, cortex-m55"]
+)
+def test_what_options_add_keeps_the_rules(name: str, tmp_path: Path) -> None:
+    assert unexplained(_check(name, tmp_path)) == []
+
+
 def test_a_finding_elsewhere_is_not_explained() -> None:
     goto = Finding("15.2", "net.c", "goto end;")
     shift = Finding("10.1", "net.c", "x = a + b;")
@@ -76,6 +85,11 @@ def test_no_deviation_is_stale() -> None:
     assert list(counts) == [item.key for item in DEVIATIONS]
     unseen = {item.key for item in DEVIATIONS if item.newer}
     assert {key for key, count in counts.items() if count == "0"} <= unseen
+
+
+def test_every_bundle_was_looked_at() -> None:
+    """`python -m benchmarks.misra --missing --page` looks at what is new."""
+    assert read_ledger(LEDGER, {}).keys() == bundles().keys()
 
 
 def test_the_page_is_what_the_record_says() -> None:
