@@ -32,6 +32,7 @@ from benchmarks.calibration_shapes import (
     REDUCTIONS,
     RESULT,
     ROWS,
+    TRANSPOSED,
     WINDOWS,
     Image,
 )
@@ -96,6 +97,29 @@ def _window_layer(
     if depthwise:
         options["depth_multiplier"] = image.out_channels // image.channels
     model.op(kind, [x, w, b], [y], options)
+    return y
+
+
+def _transposed_layer(
+    image: Image, model: ModelBuilder, name: str, generator: np.random.Generator
+) -> TensorRef:
+    """TRANSPOSE_CONV with padding SAME."""
+    size = tuple(
+        length * stride
+        for length, stride in zip((image.height, image.width), image.strides, strict=True)
+    )
+    shape = (image.out_channels, *image.kernel, image.channels)
+    weights = np.clip(generator.normal(0, 40, shape), -127, 127).astype(np.int8)
+    scales = 0.01 * generator.uniform(0.2, 1.0, image.out_channels)
+    bias = generator.integers(-2000, 2000, image.out_channels).astype(np.int32)
+    out = (1, *size, image.out_channels)
+    x = model.input(f"x_{name}", (1, image.height, image.width, image.channels), "int8",
+                    _SCALE, _ZERO_POINT)  # fmt: skip
+    s = model.constant(f"s_{name}", np.array(out, np.int32))
+    w = model.constant(f"w_{name}", weights, scales)
+    b = model.constant(f"b_{name}", bias, scales * _SCALE)
+    y = model.tensor(f"y_{name}", out, "int8", 0.3, image.out_zero_point)
+    model.op("TRANSPOSE_CONV", [s, w, x, b], [y], image.options)
     return y
 
 
@@ -210,6 +234,8 @@ def _builders(kind: str) -> Sequence[_Builder]:
         return [partial(_window_layer, "CONV_2D", image) for image in images]
     if kind == "DEPTHWISE_CONV_2D":
         return [partial(_window_layer, kind, image) for image in DEPTHWISE + _relu(DEPTHWISE)]
+    if kind == "TRANSPOSE_CONV":
+        return [partial(_transposed_layer, image) for image in TRANSPOSED]
     if kind == "FULLY_CONNECTED":
         return [partial(_dense_layer, case, bits) for bits in (0, 4) for case in DENSE]
     if kind.startswith("BATCH_MATMUL"):
@@ -225,9 +251,9 @@ def _builders(kind: str) -> Sequence[_Builder]:
 
 
 KINDS = (
-    "CONV_2D 1x1", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL",
-    "BATCH_MATMUL by a constant", "AVERAGE_POOL_2D", "MAX_POOL_2D", "ADD", "SUB", "MUL",
-    "SQUARED_DIFFERENCE", "PRELU", "ADD to a vector", "MEAN", "SUM", "REDUCE_MAX", "SOFTMAX",
+    "CONV_2D 1x1", "CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED",
+    "BATCH_MATMUL", "BATCH_MATMUL by a constant", "AVERAGE_POOL_2D", "MAX_POOL_2D", "ADD", "SUB",
+    "MUL", "SQUARED_DIFFERENCE", "PRELU", "ADD to a vector", "MEAN", "SUM", "REDUCE_MAX", "SOFTMAX",
     "LOG_SOFTMAX", "L2_NORMALIZATION", "LOGISTIC", *RECURRENT_KINDS, *FLOAT_KINDS,
     *INT16_KINDS, *GRAPH_KINDS,
 )  # fmt: skip

@@ -18,6 +18,9 @@ STRICT_FLAGS = (
     "-Wconversion", "-Wshadow", "-Wcast-qual",
 )  # fmt: skip
 
+#: How far libraries are optimized.
+LEVEL = "-O2"
+
 
 class SharedLibrary:
     """A shared library in a folder of its own, which is removed with it."""
@@ -41,7 +44,7 @@ def library_command(flags: Sequence[str]) -> list[str]:
     if compiler is None:
         hint = f"{installation.HOST_COMPILER.advice}, or set CC"
         raise error("GM602", "no C compiler found", hint=hint)
-    return [compiler, *STRICT_FLAGS, "-O2", "-fPIC", "-shared", *flags]
+    return [compiler, *STRICT_FLAGS, LEVEL, "-fPIC", "-shared", *flags]
 
 
 def complaint(command: Sequence[str], library: SharedLibrary) -> str:

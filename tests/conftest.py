@@ -11,6 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from glowmcu import host_compiler
 from glowmcu.verify import toolchain
 
 REPO = Path(__file__).resolve().parents[1]
@@ -34,6 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Bundles of tests are small: compiling them costs more than running them does.
+    # `tests/bundle/test_compilers.py` has all levels.
+    host_compiler.LEVEL = "-O0"
     if config.getoption("--update-golden") and IN_CI:
         raise pytest.UsageError("--update-golden is refused in CI: golden files are reviewed")
 
@@ -48,6 +52,7 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+        gc.set_threshold(10_000, 20, 20)  # as seldom as memory allows: 700 objects come soon
 
 
 # --- long tests ----------------------------------------------------------------------------------

@@ -173,7 +173,7 @@ ROOMS: dict[str, set[str]] = {
     "nodsp": {"common", "kernel", "requantization"},
     "riscv": {"common", "kernel", "requantization"},
     "float": {"common", "cost_table", "kernel"},
-    "selection": {"kernel", "memory_waits"},
+    "selection": {"common", "kernel", "memory_waits"},
 }
 
 

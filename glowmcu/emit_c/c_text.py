@@ -153,3 +153,12 @@ def wrap_items(items: Iterable[str], indent: str = "    ") -> str:
         line += piece
     lines.append(line.rstrip().rstrip(","))
     return "\n".join(lines)
+
+
+def wrap_call(function: str, arguments: list[str], indent: int) -> str:
+    """A statement, in as many lines as it needs."""
+    line = f"{' ' * indent}{function}({', '.join(arguments)});"
+    if len(line) <= 100:
+        return line
+    inner = wrap_items([*arguments[:-1], f"{arguments[-1]});"], " " * (indent + 4))
+    return f"{' ' * indent}{function}(\n{inner}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from glowmcu.emit_c.c_text import wrap_items
-from glowmcu.emit_c.layer_text import LayerText, external_pointer, typed_pointer, wrap_call
+from glowmcu.emit_c.c_text import wrap_call, wrap_items
+from glowmcu.emit_c.layer_text import LayerText, external_pointer, typed_pointer
 from glowmcu.emit_c.rendering import render
 from glowmcu.instrument import Instrument
 from glowmcu.ir.cascade import Cascade, RowRun, Stage

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from glowmcu.emit_c.layer_text import LayerText, typed_pointer, wrap_call
+from glowmcu.emit_c.c_text import wrap_call
+from glowmcu.emit_c.layer_text import LayerText, typed_pointer
 from glowmcu.ir.division import Division, Phase, Place, Turn, input_part, unit_bytes
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.instructions import Buffer, Run, View, ViewRole

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from glowmcu.emit_c.c_text import c_number, c_string, comment_text, thousands, wrap_items
+from glowmcu.emit_c.c_text import (
+    c_number,
+    c_string,
+    comment_text,
+    thousands,
+    wrap_call,
+    wrap_items,
+)
 from glowmcu.emit_c.constant_pool import ConstantPool
 from glowmcu.emit_c.integrity import Checked, checked_parameters
 from glowmcu.emit_c.rendering import render
+from glowmcu.emit_c.shuffle_text import shuffled_call
 from glowmcu.emit_c.views import ResultView, StepView
 from glowmcu.emit_c.weights_blob import Fill, parameter_fills, parameter_numbers
 from glowmcu.interface_options import Weights
@@ -246,6 +254,9 @@ class LayerText:
     def call_of(self, function: str, given: list[str], pointers: list[str]) -> str:
         """A call with these pointers, once a batch item; for all rows if it takes rows."""
         code = self.code
+        if code.shuffle is not None and code.parameters is not None:
+            struct, signature = code.parameters.struct, self.run.node.signature
+            return shuffled_call(code.shuffle, signature, function, given[0], struct, pointers)
         batched = code.batches > 1
         steps = zip(pointers, (item.step for item in self.pointers()), strict=True)
         arguments = [*given, *(f"{text}{step}" for text, step in steps)]
@@ -312,14 +323,6 @@ def _names(parameters: Parameters) -> list[object]:
 
 def _dims(type_: TensorType) -> str:
     return "x".join(map(str, type_.shape)) or "scalar"
-
-
-def wrap_call(function: str, arguments: list[str], indent: int) -> str:
-    line = f"{' ' * indent}{function}({', '.join(arguments)});"
-    if len(line) <= 100:
-        return line
-    inner = wrap_items([*arguments[:-1], f"{arguments[-1]});"], " " * (indent + 4))
-    return f"{' ' * indent}{function}(\n{inner}"
 
 
 def external_pointer(buffer: Buffer, symbol: str, root: Buffer, inner: int) -> str:

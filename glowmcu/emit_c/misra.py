@@ -56,8 +56,8 @@ class Deviation:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Of lines."""
-        return re.compile(self.code)
+        """Of lines; what matches a line matches a text that has it."""
+        return re.compile(self.code, re.MULTILINE)
 
     def is_at(self, file: str, line: str) -> bool:
         """Whether the line is one of its places; `file` is a path in a bundle."""
@@ -100,7 +100,11 @@ def _needed(asked: tuple[Deviation, ...], file: str, text: str) -> frozenset[Dev
     """Those that lines of the file need; most files of a bundle are the same in the next one."""
     lines = text.splitlines()
     return frozenset(
-        item for item in asked if item.covers(file) and any(map(item.pattern.search, lines))
+        item
+        for item in asked
+        if item.covers(file)
+        and item.pattern.search(text) is not None
+        and any(map(item.pattern.search, lines))
     )
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from glowmcu.emit_c.layer_text import LayerText, wrap_call
+from glowmcu.emit_c.c_text import wrap_call
+from glowmcu.emit_c.layer_text import LayerText
 from glowmcu.emit_c.views import StepView
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from glowmcu.emit_c.c_text import wrap_items
+from glowmcu.emit_c.c_text import wrap_call, wrap_items
 from glowmcu.emit_c.constant_pool import ConstantPool
 from glowmcu.emit_c.contract import libjit_closure
-from glowmcu.emit_c.layer_text import LayerText, wrap_call
+from glowmcu.emit_c.layer_text import LayerText
 from glowmcu.emit_c.local_arrays import local_array_bytes
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.size_text import SizeText

@@ -40,6 +40,8 @@ _TENSOR_BYTES = 8
 _STAGE_BYTES = 48
 #: Frame of what either core computes of a layer between two meetings.
 _SHARE_BYTES = 24
+#: Numbers and counters of layers that put pixels where they belong.
+_SHUFFLE_BYTES = 96
 #: What copies or unpacks weights before a layer, with `memcpy`; 64 bytes at most on any core.
 _COPY_BYTES = 96
 #: What saves or loads what was learnt takes, or what takes other weights: a header on the stack,
@@ -108,7 +110,8 @@ def kernel_function(
         texts = [function.text for function in body.functions if called.search(function.text)]
     text = "\n".join(texts)
     kind = code.template if is_own else re.sub(r"\d+", "#", code.function)
-    name = variant.removesuffix(".lying")  # of one that is transposed, the variant itself
+    # Of one that is transposed or computes blocks of pixels, the variant itself.
+    name = variant.removesuffix(".lying").removesuffix(".subpixel")
     return KernelFunction(name, kind, is_own, deepest_naked(text), local_array_bytes(text))
 
 
@@ -151,6 +154,8 @@ def stack_bounds(
         caller = replace(caller, added_bytes=caller.added_bytes + _STAGE_BYTES)
     if program.meetings is not None:
         caller = replace(caller, added_bytes=caller.added_bytes + _SHARE_BYTES)
+    if any(item.code.shuffle is not None for item in chosen.values()):
+        caller = replace(caller, added_bytes=caller.added_bytes + _SHUFFLE_BYTES)
     if any(item.code.staged is not None for item in chosen.values()):
         caller = replace(caller, below_bytes=max(caller.below_bytes, _COPY_BYTES))
     depths = _depths(caller, measured.frames, pointers)

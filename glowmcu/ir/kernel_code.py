@@ -112,6 +112,25 @@ class StagedWeights:
         return f"glowmcu_stage{kind}.h"
 
 
+@dataclass(frozen=True)
+class PixelShuffle:
+    """The function computes another image, `at_once` of its `rows` at a time, to the beginning of
+    the scratch; its own scratch, `own_bytes`, is behind these `rows_bytes`. Its pixels are blocks
+    of the result, `strides` pixels each, whose first lies `above` and `left` pixels outside of it.
+    It reads rows of the input that begin `before` rows above its own.
+    """
+
+    rows: int
+    at_once: int
+    before: int
+    strides: tuple[int, int]
+    above: int
+    left: int
+    width: int
+    rows_bytes: int
+    own_bytes: int
+
+
 @dataclass(frozen=True, eq=False)
 class KernelCode:
     """A node in C.
@@ -130,6 +149,7 @@ class KernelCode:
     `operand_align` is what the pointers must be multiples of, beyond their element's size.
     `overlaps` says for operands, by position, which bytes result 0 may share with them.
     `can_fail`: it returns a number, not 0 where the run has to stop.
+    `shuffle`: the function computes blocks of pixels, which are then put where they belong.
     `weight_passes`: how often a call for all rows and batch items reads the largest array of the
     parameters from its beginning to its end; 0 if nobody has counted.
     """
@@ -150,6 +170,7 @@ class KernelCode:
     notes: tuple[str, ...] = ()
     weight_passes: float = 0.0
     staged: StagedWeights | None = None
+    shuffle: PixelShuffle | None = None
     can_fail: bool = False
 
     @property

@@ -114,6 +114,8 @@ def _codes(
         if not variant.accepts(site, target):
             raise Uneven(f"it cannot compute a size of {at}")
         found[at] = variant.generate(site, target)
+        if found[at].shuffle is not None:
+            raise Uneven("it puts pixels where one size has them")
         found[at] = sharing(found[at], next(iter(found.values())))
         function = function or found[at].function
         if found[at].function != function and not untransposed(variant).is_loops:

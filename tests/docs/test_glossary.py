@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from glowmcu.kernels.kernel import load_kernels
-from glowmcu.kernels.selection.transposed_variants import SUFFIX
+from glowmcu.kernels.selection import subpixel_variants, transposed_variants
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "glossary.md"
 TABLE = PAGE.read_text(encoding="utf-8").partition("## Names of kernels")[2].partition("\n## ")[0]
@@ -20,7 +20,7 @@ NAMED = [name for row in ROWS for name in re.findall(r"`…?\.?(\w+)`", row)]
 @pytest.fixture(scope="module")
 def kernels() -> set[str]:
     found = {kernel.name for variants in load_kernels().values() for kernel in variants}
-    return {*found, f"any{SUFFIX}"}
+    return {*found, f"any{transposed_variants.SUFFIX}", f"any{subpixel_variants.SUFFIX}"}
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.layer_fields import (
     constant,
@@ -46,6 +48,12 @@ def transpose_geometry(site: Site) -> tuple[Field, ...]:
     )
 
 
+def reaching_taps(size: int, kernel: int, stride: int, padding: int, result: int) -> int:
+    """Along an axis: how many pairs of an input and a tap reach the result."""
+    places = np.add.outer(np.arange(size) * stride, np.arange(kernel)) - padding
+    return int(np.count_nonzero((places >= 0) & (places < result)))
+
+
 @kernel("transpose_conv_2d.portable", TransposeConv2D)
 class PortableTransposeConv2D(Kernel):
     """Each result gathers the input pixels that reach it: no int32 image as scratch; any core."""
@@ -53,10 +61,29 @@ class PortableTransposeConv2D(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return is_constant(site, 1, 2) and is_int8(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        outputs = site.signature.output.element_count
-        flash = site.signature.inputs[1].size_bytes + 9 * site.signature.output.shape[3]
-        return Cost(3.6 * site.node.macs + 50.0 * outputs, 440, flash)
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        op, (x, weights, _), out = site.node.op, site.signature.inputs, site.signature.output
+        assert isinstance(op, TransposeConv2D)
+        rows, columns = (
+            reaching_taps(x.shape[axis], weights.shape[axis], op.strides[axis - 1],
+                          op.padding[axis - 1], out.shape[axis])
+            for axis in (1, 2)
+        )  # fmt: skip
+        fours, ones = divmod(out.shape[3], 4)
+        taps = x.shape[0] * rows * columns
+        pixels = x.shape[0] * out.shape[1] * out.shape[2]
+        return {
+            "call": 1.0,
+            "pixel": pixels,
+            "output": pixels * out.shape[3],
+            "loop of four": taps * fours,
+            "loop of one": taps * ones,
+            "step of four": taps * fours * x.shape[3],
+            "step of one": taps * ones * x.shape[3],
+        }
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return site.signature.inputs[1].size_bytes + 9 * site.signature.output.shape[3]
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op

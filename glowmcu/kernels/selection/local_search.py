@@ -19,6 +19,7 @@ from typing import NamedTuple
 from glowmcu.ir.graph import Node
 from glowmcu.kernels.kernel import Cost, Kernel
 from glowmcu.kernels.selection.choices import Candidates
+from glowmcu.kernels.selection.subpixel_variants import convolution
 from glowmcu.kernels.selection.transposed_variants import untransposed
 
 Chosen = dict[Node, Kernel]
@@ -70,7 +71,7 @@ class Totals:
 
 def function_key(kernel: Kernel, cost: Cost) -> Hashable:
     """Layers with equal keys share one function."""
-    return cost.code_key or untransposed(kernel)
+    return cost.code_key or untransposed(convolution(kernel))
 
 
 def shared_code(kernel: Kernel, cost: Cost) -> dict[Hashable, int]:

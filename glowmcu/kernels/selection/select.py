@@ -21,7 +21,9 @@ from glowmcu.kernels.selection.choices import Candidates, KernelChoices
 from glowmcu.kernels.selection.local_search import shared_code
 from glowmcu.kernels.selection.row_kernels import RowKernel, best_row_kernel
 from glowmcu.kernels.selection.search import cheapest_set, set_totals
+from glowmcu.kernels.selection.subpixel_variants import can_convolve, subpixel
 from glowmcu.kernels.selection.transposed_variants import can_transpose, transposed, untransposed
+from glowmcu.ops.convolution import Conv2D
 from glowmcu.planning_progress import PlanningWatch, Stage
 
 #: Bytes of the function that decodes weights to scratch, which layers share: measured.
@@ -285,6 +287,13 @@ def _candidates(site: Site, target: Target, forced_variant: str) -> dict[Kernel,
                 break
     if can_transpose(site.node):
         found |= _transposed(found, site, target, variants)
+    if can_convolve(site):
+        blocks = map(subpixel, load_kernels().get(Conv2D, ()))
+        found |= {
+            item: item.calibrated_cost(site, target)
+            for item in blocks
+            if item.accepts(site, target)
+        }
     site.memory.clear()
     return _with_int8_weights(found) or found if target.goal is not Goal.SPEED else found
 
