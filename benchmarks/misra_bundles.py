@@ -4,13 +4,15 @@ which constants lie in flash, and every form of the C interface.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+import glowmcu
 from benchmarks.random_layers import random_model
 from benchmarks.random_networks import random_network
 from glowmcu.board import PlacementRequest, find_board
@@ -26,8 +28,11 @@ from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.request import QuantizationRequest
 from glowmcu.quant.sample_source import SampleSource
 from tests.bundle.models import SHARED, digits, float_borders, rows_and_offsets, two_in_two_out
+from tests.conftest import REPO
+from tests.delegation.models import ACME, acme, chain, several_outputs
 from tests.support.check_model import write_bundle
 from tests.support.lstm_models import LstmCase, SvdfCase, lstm_model, svdf_model
+from tests.support.open_models import open_model
 from tests.support.stream_models import random_stream_model
 
 _CORES = (
@@ -85,6 +90,26 @@ class Checked:
         return QuantizationRequest(self.quantization, samples=SampleSource(samples))
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A bundle as `glowmcu.compile` makes it: `model` is a file's path or its bytes, `options` are
+    keyword arguments; `core` is the board's.
+    """
+
+    model: Callable[[], bytes | Path]
+    core: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    accelerator: str = ""
+
+    def write(self, folder: Path) -> Path:
+        """The bundle `net` in `folder`."""
+        options = dict(self.options)
+        if self.accelerator:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            options["accelerator"] = acme(folder.parent, self.accelerator)
+        return glowmcu.compile(self.model(), output=folder, name="net", **options).path
+
+
 def _shared(name: str) -> bytes:
     return (SHARED / f"{name}.tflite").read_bytes()
 
@@ -101,10 +126,12 @@ def _softmax_of_int16() -> bytes:
 _FOUR_BITS = QuantizationOptions(four_bit_weights=("all",))
 
 
-def bundles() -> dict[str, Checked]:
+def bundles() -> dict[str, Checked | Asked]:
     """All that is checked, by name."""
-    found = {f"digits, {core}": Checked(digits, core) for core in _CORES}
-    found |= _interfaces() | _small_models()
+    found: dict[str, Checked | Asked] = {
+        f"digits, {core}": Checked(digits, core) for core in _CORES
+    }
+    found |= _interfaces() | _small_models() | asked()
     for core in _FAMILY_CORES:
         found |= _constants(core)
         for name in ("kws_int8", "sww_int8", "kws_float"):
@@ -138,6 +165,59 @@ def _constants(core: str) -> dict[str, Checked]:
             small, core, interface=InterfaceOptions(weights=Weights.POINTER)
         ),
     }
+
+
+def asked() -> dict[str, Asked]:
+    """Every option that adds files, entry points or C of its own to a bundle."""
+    m0, m4, m55 = ("cortex-m0plus", "rp2040"), ("cortex-m4", "nrf52"), ("cortex-m55", "mps3-an547")
+    wake_word = REPO / "examples" / "wake_word"
+    models: dict[str, tuple[Callable[[], bytes | Path], dict[str, Any]]] = {
+        "learning last=2": (digits, {"train": "last=2", "momentum": 0.5}),
+        "learning in fixed point": (digits, {"train": "last=3", "train_numbers": "fixed"}),
+        "prototypes": (digits, {"train": "prototypes=3,last=1"}),
+        "neighbours": (digits, {"train": "neighbours=3x4"}),
+        "what is normal": (digits, {"train": "normal"}),
+        "open attention": (partial(open_model, "attention"), {"define": {"T": (1, 21)}}),
+        "open convolutions": (partial(open_model, "convolutions"), {"define": {"T": (1, 21)}}),
+        "a pipeline": (lambda: wake_word / "wake_word.toml", {}),
+        "a sliding window": (
+            lambda: wake_word / "wake_word_int8.tflite", {"slide": {"features": 3}}
+        ),
+        "a camera": (digits, {"camera": {"pixels": "rgb565:32x24"}}),
+        "labels and steps": (digits, {"labels": list("0123456789"), "steps": True}),
+    }  # fmt: skip
+    found = {
+        f"{name}, {core}": Asked(model, core, {**options, "board": board})
+        for name, (model, options) in models.items()
+        for core, board in (m0, m4, m55)
+    }
+    for goal in ("balanced", "size"):
+        options = {"board": "rp2040", "optimize": goal}
+        found[f"a forest for {goal}, cortex-m0plus"] = Asked(
+            partial(_classical, "sk_forest"), "cortex-m0plus", options
+        )
+    found["a forest, cortex-m4"] = Asked(
+        partial(_classical, "sk_forest"), "cortex-m4", {"board": "nrf52"}
+    )
+    found["nearest neighbours, cortex-m4"] = Asked(
+        partial(_classical, "sk_knn"), "cortex-m4", {"board": "nrf52"}
+    )
+    found["digits placed, cortex-m7"] = Asked(
+        digits,
+        "cortex-m7",
+        {"board": "nucleo-h743zi", "place": {"arena": "dtcm", "code": "itcm", "weights": "dtcm"}},
+    )
+    found["hooks of an accelerator, cortex-m4"] = Asked(
+        several_outputs, "cortex-m4", {"board": "nrf52"}, ACME
+    )
+    found["an Ethos-U, cortex-m55"] = Asked(
+        chain, "cortex-m55", {"board": "mps3-an547", "accelerator": "ethos-u55-128"}
+    )
+    return found
+
+
+def _classical(name: str) -> Path:
+    return SHARED.parent / "repro" / "models" / f"{name}.onnx"
 
 
 def _interfaces() -> dict[str, Checked]:

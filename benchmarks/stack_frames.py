@@ -34,7 +34,14 @@ def walked(compilation: Compilation, core_name: str, folder: Path) -> StackWalk:
 
 
 def entry_functions(compilation: Compilation) -> dict[str, str]:
-    """What each entry point is called in C."""
+    """What each entry point is called in C, and whatever else the bundle states a bound for."""
+    name, found = compilation.manifest.name, _inferring(compilation)
+    stated = (f for f in compilation.manifest.costs.stack_bytes if f not in found.values())
+    return found | {function.removeprefix(f"{name}_"): function for function in stated}
+
+
+def _inferring(compilation: Compilation) -> dict[str, str]:
+    """Those that every bundle has."""
     manifest, name = compilation.manifest, compilation.manifest.name
     found = {"infer": f"{name}_infer", "check": f"{name}_check", "selftest": f"{name}_selftest"}
     last = manifest.entry_points[-1]

@@ -267,7 +267,10 @@ def _costs(
     if view.stream is not None:
         names["reset"] = f"{name}_reset"
     if view.learning is not None:
-        names |= {"learn": f"{name}_learn", "train": f"{name}_train"}
+        entries = ("learn", "train", "parameters_save", "parameters_load")
+        names |= {entry: f"{name}_{entry}" for entry in entries}
+    if view.blob is not None:
+        names["set_weights"] = f"{name}_set_weights"
     names |= {"check": f"{name}_check", "selftest": f"{name}_selftest"}
     return costs_view(facts.costs, names, program, chosen, body, facts.instrument, view.for_size)
 

@@ -22,6 +22,9 @@ from glowmcu.ir.types import element_type_of
 
 #: Kernels read bytes of constants as words; an element as wide as it is.
 _LEAST_ALIGN = 4
+#: Characters of an external name that C99 (5.2.4.1) promises to tell apart; of a tensor's name so
+#: many are kept in any case.
+_SIGNIFICANT, _LEAST = 31, 8
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,7 @@ class ConstantPool:
         if self.weights is Weights.POINTER:  # what is equal in this model need not be in the next
             key = (*key, step, inner, constant.name)
         if key not in self._symbols:
-            word = c_identifier(constant.name) or "constant"
-            symbol = f"{self.bundle_name}_w{step}_{word[-24:].strip('_')}"
-            while symbol in self._arrays:
-                symbol += "_"
+            symbol = self._new_symbol(c_identifier(constant.name) or "constant", step)
             self._symbols[key] = symbol
             self._arrays[symbol] = constant
             self._regions[symbol] = self._region_of_step[step] if self._region_of_step else ""
@@ -79,6 +79,18 @@ class ConstantPool:
             self._absent[found] = ""
             self._count(constant, step)
         return found
+
+    def _new_symbol(self, word: str, step: int) -> str:
+        """A name that differs from the others' in what every linker looks at, if the bundle's own
+        name leaves room for that.
+        """
+        prefix = f"{self.bundle_name}_w{step}_"
+        room = max(_SIGNIFICANT - len(prefix), _LEAST)
+        tail, number = word, 1
+        while (symbol := prefix + tail[-room:].strip("_")) in self._arrays:
+            number += 1
+            tail = f"{word}_{number}"
+        return symbol
 
     @contextmanager
     def read_by_device(self, align: int, unless: str = "") -> Iterator[None]:

@@ -19,8 +19,8 @@ MODEL_LICENSE = "LicenseRef-Model"
 LICENSE_FILE = "LICENSES/Apache-2.0.txt"
 _MARK = "SPDX-License-Identifier:"
 
-#: How a file's first lines can say something that nothing reads; JSON, hexadecimal and `key=value`
-#: files cannot.
+#: How a file's first lines can say something that nothing reads; JSON, hexadecimal and `.su` files
+#: cannot.
 _COMMENTS = {
     ".c": "/* {} */",
     ".h": "/* {} */",
@@ -30,7 +30,7 @@ _COMMENTS = {
     ".repl": "// {}",
     ".md": "<!-- {} -->",
     ".pdsc": "<!-- {} -->",
-    **dict.fromkeys((".cmake", ".mk", ".yml", ".toml", ".txt"), "# {}"),
+    **dict.fromkeys((".cmake", ".mk", ".yml", ".toml", ".txt", ".properties"), "# {}"),
     **dict.fromkeys((".resc", ".robot"), "# {}"),
 }
 _NAMES = {"Kconfig": "# {}", "Makefile": "# {}", ".gitignore": "# {}"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from glowmcu.emit_c.misra import Deviation, Disapplied
 
-_CASTS = r"\((u?int\w*|size_t|float)\)\("
+#: A cast of a sum or product, as such or in a macro that counts elements of a size.
+_CASTS = r"\((u?int\w*|size_t|float)\)\(|_(LENGTH|BYTES)_AT\("
 
 DEVIATIONS = (
     Deviation(
@@ -185,8 +186,10 @@ DISAPPLIED = (
     Disapplied("2.4", "no unused tags", "the same"),
     Disapplied("2.5", "no unused macros", "sizes, shapes and scales are macros for the user"),
     Disapplied("2.7", "no unused parameters", "kernels of one form are called the same way"),
+    Disapplied("5.9", "internal names are unique", "kernels are static functions of headers"),
     Disapplied("8.7", "no external linkage without need", "entry points are for the user"),
     Disapplied("8.9", "objects in the block that uses them", "constants stand together, to place"),
+    Disapplied("8.11", "external arrays have a size", "ends of a region are the linker's symbols"),
     Disapplied("10.5", "no casts between some essential types", "flags become masks"),
     Disapplied("11.4", "no casts between pointers and integers", "alignment is looked at"),
     Disapplied("11.5", "no casts from pointers to void", "an arena has no type of its own"),
@@ -197,5 +200,6 @@ DISAPPLIED = (
     Disapplied("17.8", "parameters are not assigned", "pointers walk through rows"),
     Disapplied("18.4", "no `+` or `-` on pointers", "rows and planes begin at computed places"),
     Disapplied("20.1", "`#include` comes first", "headers of kernels follow a switch"),
+    Disapplied("20.5", "no `#undef`", "code of a layer is placed by a macro that changes"),
     Disapplied("20.10", "no `#` or `##`", "names of instructions and assertions are joined"),
 )

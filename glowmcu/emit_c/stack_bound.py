@@ -44,11 +44,15 @@ _SHARE_BYTES = 24
 _SHUFFLE_BYTES = 96
 #: What copies or unpacks weights before a layer, with `memcpy`; 64 bytes at most on any core.
 _COPY_BYTES = 96
+#: What saves or loads what was learnt takes, or what takes other weights: a header on the stack,
+#: the C library's functions and a CRC; 80 bytes at most on any core.
+_EXCHANGE_BYTES = 112
 #: Frame of a region's function, which no compiler puts into its caller, by template.
 _REGION_BYTES = 88
 _REGIONS = ("portable/delegate.c.j2", "portable/ethos_u.c.j2")
-#: What makes an inference.
+#: What makes an inference; the self test calls these, and what else it calls.
 _INFERS = ("run", "push", "steps")
+_TESTED = (*_INFERS, "learn", "check")
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,8 @@ def stack_bounds(
     entries: Iterable[str],
 ) -> StackBounds:
     """Of the `entries` that the bundle has: "run" or "push", "infer", "check", "selftest", "begin",
-    "reset", "steps", "help", "learn" and "train".
+    "reset", "steps", "help", "learn", "train", "parameters_save", "parameters_load" and
+    "set_weights".
     """
     kernels, missing = list[KernelStack](), list[str]()
     entries = tuple(entries)
@@ -157,7 +162,8 @@ def stack_bounds(
     inference = max(depths[entry] for entry in entries if entry in _INFERS)
     depths["infer"] = inference + measured.frames.infer
     tensors = _TENSOR_BYTES * (len(program.inputs) + len(program.outputs))
-    depths["selftest"] = max(inference, depths["check"]) + measured.frames.selftest + tensors
+    tested = max(depths[entry] for entry in entries if entry in _TESTED)
+    depths["selftest"] = tested + measured.frames.selftest + tensors
     return StackBounds({entry: _aligned(depths[entry]) for entry in entries}, measured.compiler)
 
 
@@ -170,10 +176,13 @@ def _depths(caller: _Caller, frames: FrameStacks, pointers: int) -> dict[str, in
         "steps": caller.depth(frames.steps),
         "check": frames.check + POINTER_BYTES * pointers + _MARGIN_BYTES,
         "begin": frames.begin + _MARGIN_BYTES,
-        "reset": frames.begin + _MARGIN_BYTES,
+        "reset": frames.begin + frames.library + _MARGIN_BYTES,  # states are copied and cleared
         # One function is between it and the steps; NAME_train makes copies before it.
         "learn": caller.depth(frames.run + frames.begin),
         "train": caller.depth(frames.run + frames.begin + frames.infer),
+        "parameters_save": _EXCHANGE_BYTES,
+        "parameters_load": _EXCHANGE_BYTES,
+        "set_weights": _EXCHANGE_BYTES,
     }
 
 

@@ -29,10 +29,8 @@ GLOWMCU_STATIC_ASSERT((int32_t)0xFFFFFFFEu == -2, words_turn_signed_modulo);
 
 /* Alignment attribute, written before a declaration. */
 #ifndef GLOWMCU_ALIGNED
-#if defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION)
+#if defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION) || defined(__ICCARM__)
 #define GLOWMCU_ALIGNED(bytes) __attribute__((aligned(bytes)))
-#elif defined(__ICCARM__)
-#define GLOWMCU_ALIGNED(bytes) _Pragma("data_alignment=" #bytes)
 #elif defined(_MSC_VER)
 #define GLOWMCU_ALIGNED(bytes) __declspec(align(bytes))
 #else

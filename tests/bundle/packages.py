@@ -103,7 +103,7 @@ def selftest_main(name: str) -> str:
 
 
 def properties(text: str) -> dict[str, str]:
-    """A .properties file of plain `key=value` lines."""
-    lines = text.splitlines()
+    """A .properties file of plain `key=value` lines, and of comments."""
+    lines = [line for line in text.splitlines() if not line.startswith("# ")]
     assert all(re.fullmatch(r"[a-z_]+=.+", line) for line in lines), text
     return dict(line.split("=", 1) for line in lines)

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
+from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.goals import Goal
 from glowmcu.pipeline import compile_model
 from tests.bundle.models import model_bytes, options_of
@@ -50,6 +53,23 @@ def test_comments_name_nothing_that_is_not_in_the_bundle(model: str, core: str, 
     files = compile_model(model_bytes(model), f"{model}.tflite", options).files
     text = {name: content for name, content in files.items() if isinstance(content, str)}
     assert list(strangers({name: text[name] for name in text if is_c(name)}, text)) == []
+
+
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4", "cortex-m55", "rv32imc"])
+def test_a_layer_of_four_bits_says_so_and_its_weights_who_explains_them(core: str) -> None:
+    model = ModelBuilder()
+    x = model.input("x", (1, 5, 5, 64), "int8", 0.05, 3)
+    w = np.random.default_rng(4).integers(-8, 8, (64, 1, 1, 64)).astype(np.int8)
+    y = model.tensor("y", (1, 5, 5, 64), "int8", 0.5, -7)
+    names = ("stride_h", "stride_w", "dilation_h_factor", "dilation_w_factor")
+    options = {"padding": "VALID", **dict.fromkeys(names, 1)}
+    model.op("CONV_2D", [x, model.constant("w", w, 0.01), None], [y], options)
+    model.output(y)
+    files = compile_model(model.finish(), "m.tflite", Options("m", core=core, goal=Goal.SIZE)).files
+    assert "weights of four bits, two in a byte" in files["m.c"]
+    beside = re.findall(r"^/\* \w+\[.*\*/$", files["m_weights.c"], re.MULTILINE)
+    assert any("nibbles" in comment or "+ 8" in comment for comment in beside)
+    assert not any("... */" in comment for comment in beside)
 
 
 def test_a_header_names_only_what_it_brings_along() -> None:

@@ -71,6 +71,19 @@ def test_a_bundle_compiles_silently_on_this_computer(
 
 
 @pytest.mark.arm
+@pytest.mark.parametrize("name", ["digits", "float_borders"])
+def test_a_bundle_compiles_where_macros_are_those_of_iar(name: str, bundle_of: BundleOf) -> None:
+    """Its compiler has GCC's `aligned` since 7.80, as CMSIS's cmsis_iccarm.h says, and no other
+    macro of gcc's; a pragma takes a single literal (C99, 6.10.9).
+    """
+    bundle = bundle_of(name)
+    iar = ("-U__GNUC__", "-D__ICCARM__=1", "-D__VER__=9000000", "-std=c99", "-Wall", "-Wextra")
+    compile_each(
+        ["arm-none-eabi-gcc", *core("cortex-m4").flags, *iar, "-Werror"], bundle, sources(bundle)
+    )
+
+
+@pytest.mark.arm
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("core_name", ARM_CORES)
 def test_a_bundle_compiles_silently_for_arm(name: str, core_name: str, bundle_of: BundleOf) -> None:

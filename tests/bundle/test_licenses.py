@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
 
+import pytest
+
+from benchmarks.misra_bundles import asked
 from glowmcu.compilation import Options
 from glowmcu.emit_c.licenses import LICENSE_FILE, licensed
 from glowmcu.emit_c.packages.details import PackageDetails
@@ -14,11 +18,33 @@ from tests.bundle.models import model_bytes
 from tests.bundle.packages import EVERY, packaged
 from tests.conftest import REPO
 
-SILENT = {".json", ".hex", ".properties", ".su", ""}  # what can hold no comment
+SILENT = {".json", ".hex", ".su", ""}  # what can hold no comment
 
 
 def test_every_file_of_every_package_names_its_license_in_its_first_lines() -> None:
-    files = packaged("digits", packages=EVERY).files
+    assert_licensed(packaged("digits", packages=EVERY).files, "digits")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hooks of an accelerator, cortex-m4",
+        "an Ethos-U, cortex-m55",
+        "digits placed, cortex-m7",
+        "a pipeline, cortex-m4",
+        "a camera, cortex-m4",
+        "learning last=2, cortex-m4",
+    ],
+)
+def test_every_file_that_an_option_adds_names_its_license(name: str, tmp_path: Path) -> None:
+    folder = asked()[name].write(tmp_path / "net")
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    texts = {p.relative_to(folder).as_posix(): p.read_text(encoding="utf-8") for p in paths}
+    assert_licensed(texts, "net")
+
+
+def assert_licensed(files: Mapping[str, str], bundle: str) -> None:
+    """All but the text of the license itself and what can hold no comment."""
     for file, text in files.items():
         head = "\n".join(text.splitlines()[:2])
         path = PurePosixPath(file)
@@ -27,7 +53,7 @@ def test_every_file_of_every_package_names_its_license_in_its_first_lines() -> N
         ):
             assert "SPDX" not in head
             continue
-        wanted = "LicenseRef-Model" if file == "digits_weights.c" else "Apache-2.0"
+        wanted = "LicenseRef-Model" if file == f"{bundle}_weights.c" else "Apache-2.0"
         assert f"SPDX-License-Identifier: {wanted}" in head, file
 
 

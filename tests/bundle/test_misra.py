@@ -7,14 +7,20 @@ import shutil
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks.misra import DOCUMENT, PAGE, document, emitted, unexplained
-from benchmarks.misra_bundles import Checked, bundles
+from benchmarks.ledger import read_ledger
+from benchmarks.misra import DOCUMENT, LEDGER, PAGE, document, emitted, unexplained
+from benchmarks.misra_bundles import bundles
 from glowmcu.compilation import Options
+from glowmcu.emit_c.constant_pool import ConstantPool
 from glowmcu.emit_c.misra import RECORD_FILE, category, explains, places
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
+from glowmcu.input_options import InputOptions
+from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.pipeline import compile_model
+from glowmcu.training import training_of
 from tests.bundle.models import digits
 from tests.support.kernel_files import header_paths
 from tests.support.misra import Finding, findings
@@ -28,7 +34,7 @@ _UNSEEN = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 def _check(name: str, tmp_path: Path) -> list[Finding]:
     if shutil.which("cppcheck") is None:
         pytest.skip("needs cppcheck with its MISRA addon")
-    checked: Checked = bundles()[name]
+    checked = bundles()[name]
     return findings(checked.write(tmp_path / "net"), checked.core)
 
 
@@ -44,6 +50,14 @@ def test_every_finding_that_is_not_advisory_has_a_deviation(name: str, tmp_path:
     "name", [name for name in bundles() if name.startswith("digits") and name not in _QUICK]
 )
 def test_digits_keep_the_rules_on_every_core(name: str, tmp_path: Path) -> None:
+    assert unexplained(_check(name, tmp_path)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["learning last=2, cortex-m0plus", "open attention, cortex-m4", "a camera, cortex-m55"]
+)
+def test_what_options_add_keeps_the_rules(name: str, tmp_path: Path) -> None:
     assert unexplained(_check(name, tmp_path)) == []
 
 
@@ -73,6 +87,11 @@ def test_no_deviation_is_stale() -> None:
     assert {key for key, count in counts.items() if count == "0"} <= unseen
 
 
+def test_every_bundle_was_looked_at() -> None:
+    """`python -m benchmarks.misra --missing --page` looks at what is new."""
+    assert read_ledger(LEDGER, {}).keys() == bundles().keys()
+
+
 def test_the_page_is_what_the_record_says() -> None:
     assert DOCUMENT.read_text(encoding="utf-8") == document()
 
@@ -93,3 +112,24 @@ def test_names_in_headers_of_kernels_differ_within_31_characters() -> None:
         for word in _WORD.findall(_UNSEEN.sub("", path.read_text(encoding="utf-8"))):
             names[word[:31]].add(word)
     assert [sorted(same) for same in names.values() if len(same) > 1] == []
+
+
+def test_external_names_of_constants_differ_within_31_characters() -> None:
+    pool = ConstantPool("wake_word")
+    arrays = [np.full(3, value, np.int8) for value in range(4)]
+    words = ["features_operand_0", "features_operand_1", "features/operand 1", "\u00e9"]
+    names = [
+        pool.symbol(ConstantArray(word, array, ""), 11)
+        for word, array in zip(words, arrays, strict=True)
+    ]
+    assert len({name[:31] for name in names}) == len(names)
+    assert names[0] == "wake_word_w11_eatures_operand_0"
+
+
+def test_names_of_a_bundle_that_learns_differ_within_31_characters() -> None:
+    inputs = InputOptions(training=training_of("prototypes=5"))
+    options = Options("digits", core="cortex-m4", inputs=inputs)
+    files = compile_model(digits(), "digits.tflite", options).files
+    found = re.findall(r"extern const \w+ (\w+)\[", files["digits_weights.h"])
+    assert len(found) > 10
+    assert len({name[:31] for name in found}) == len(found)

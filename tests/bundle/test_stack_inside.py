@@ -18,7 +18,8 @@ from glowmcu.compilation import Compilation, Options, Prepared
 from glowmcu.emit_c.build_views import layers
 from glowmcu.emit_c.stack_bound import KernelFunction, functions, kernel_stack, stack_bounds
 from glowmcu.goals import Goal
-from glowmcu.interface_options import InterfaceOptions
+from glowmcu.input_options import InputOptions
+from glowmcu.interface_options import InterfaceOptions, Weights
 from glowmcu.ir.dump import IrDump
 from glowmcu.kernels.kernel import load_kernels
 from glowmcu.kernels.selection.stack_table import core_stacks, measured_cores
@@ -26,7 +27,9 @@ from glowmcu.lowering.passes import lower
 from glowmcu.multirate.compilation import compile_pipeline
 from glowmcu.pipeline import compile_model, compile_prepared
 from glowmcu.stack_use import CoreStacks, FrameStacks, KernelStack, KernelUse
+from glowmcu.training import training_of
 from glowmcu.verify.verification import seeded_inputs
+from tests.bundle.models import digits
 from tests.support.check_model import write_bundle
 from tests.support.control_flow_models import RandomModel
 from tests.support.pipelines import random_pipeline
@@ -82,6 +85,29 @@ def test_the_bound_holds_for_pipelines(core_name: str, tmp_path: Path) -> None:
         compilation = compile_pipeline(read_pipeline(random_pipeline(seed).write(folder)), options)
         wrong += outside_bounds(compilation, core_name, folder / "bundle", float("inf"))
     assert wrong == []
+
+
+@pytest.mark.arm
+@pytest.mark.riscv
+@pytest.mark.parametrize("core_name", measured_cores())
+def test_the_bound_holds_for_what_learns(core_name: str, tmp_path: Path) -> None:
+    inputs = InputOptions(training=training_of("last=1"))
+    compilation = compile_model(digits(), "m.tflite", Options("m", core=core_name, inputs=inputs))
+    assert compilation.manifest.costs.stack_bytes.keys() >= {
+        "m_reset", "m_learn", "m_train", "m_parameters_save", "m_parameters_load",
+    }  # fmt: skip
+    assert outside_bounds(compilation, core_name, tmp_path / "m", float("inf")) == []
+
+
+@pytest.mark.arm
+@pytest.mark.riscv
+@pytest.mark.parametrize("core_name", measured_cores())
+def test_the_bound_holds_for_what_takes_other_weights(core_name: str, tmp_path: Path) -> None:
+    interface = InterfaceOptions(weights=Weights.POINTER)
+    options = Options("m", core=core_name, interface=interface)
+    compilation = compile_model(digits(), "m.tflite", options)
+    assert "m_set_weights" in compilation.manifest.costs.stack_bytes
+    assert outside_bounds(compilation, core_name, tmp_path / "m", float("inf")) == []
 
 
 @pytest.mark.arm

@@ -43,6 +43,7 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vadd.i32 q, q, r": ("vadd.i32 q2, q0, r4",),
     "vadd.i32 q, q, q": ("vadd.i32 q2, q0, q1",),
     "vcvt.f32.s32 q, q": ("vcvt.f32.s32 q2, q0",),
+    "vaddva.s8 r, q": ("vaddva.s8 r4, q0",),
     "vctp.16 r": (
         "mov r4, #5; vctp.16 r4; vpst; vaddt.i16 q2, q0, q1",
         "mov r4, #9; vctp.16 r4; vpst; vaddt.i16 q2, q0, q1",
@@ -65,6 +66,7 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vldrb.8 q, [r]": ("vldrb.8 q2, [r6]",),
     "vldrb.8 q, [r], #": ("vldrb.8 q2, [r6], #7",),
     "vldrb.s16 q, [r]": ("vldrb.s16 q2, [r6]",),
+    "vldrb.s16 q, [r, #]": ("vldrb.s16 q2, [r6, #5]", "vldrb.s16 q2, [r6, #-3]"),
     "vldrb.s16 q, [r], #": ("vldrb.s16 q2, [r6], #9",),
     "vldrb.s32 q, [r]": ("vldrb.s32 q2, [r6]",),
     "vldrb.s32 q, [r], #": ("vldrb.s32 q2, [r6], #4",),
@@ -132,6 +134,7 @@ PROBES: dict[str, tuple[str, ...]] = {
         "vldrb.s32 q1, [r6, #16]; vrshl.s32 q2, q0, q1",
         "vmov.i32 q1, #31; vrshl.s32 q2, q0, q1",
     ),
+    "vshl.i8 q, q, #": ("vshl.i8 q2, q0, #4",),
     "vshl.s32 q, q, q": (
         "vldrb.s32 q1, [r6, #16]; vshl.s32 q2, q0, q1",
         "vmov.i32 q1, #31; vshl.s32 q2, q0, q1",
@@ -139,6 +142,7 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vshl.s32 q, r": ("mov r4, #-9; vmov q2, q0; vshl.s32 q2, r4", "mov r4, #3; vshl.s32 q2, r4"),
     "vshllb.s16 q, q, #": ("vshllb.s16 q2, q0, #5",),
     "vshllt.s16 q, q, #": ("vshllt.s16 q2, q0, #5",),
+    "vshr.s8 q, q, #": ("vshr.s8 q2, q0, #4",),
     "vshr.s32 q, q, #": ("vshr.s32 q2, q0, #13", "vshr.s32 q2, q0, #32"),
     "vshrnb.i32 q, q, #": ("vshrnb.i32 q2, q0, #9",),
     "vshrnt.i32 q, q, #": ("vshrnt.i32 q2, q0, #9",),

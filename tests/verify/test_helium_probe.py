@@ -10,12 +10,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import glowmcu
 from benchmarks.random_layers import ALL_FAMILIES, random_model
 from glowmcu.board import find_board
 from glowmcu.cores import core
+from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.verify.measurement import Array
 from glowmcu.verify.qemu import Qemu
 from glowmcu.verify.renode import Renode
@@ -65,7 +67,7 @@ def test_every_helium_instruction_of_random_layers_is_probed(family: str, tmp_pa
 @pytest.mark.arm
 @pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no arm-none-eabi-gcc")
 @pytest.mark.parametrize("goal", ["balanced", "ram"])
-@pytest.mark.parametrize("name", ["kws", "ic", "ad"])
+@pytest.mark.parametrize("name", ["kws", "ic", "ad", "vww"])
 def test_every_helium_instruction_of_real_models_is_probed(
     name: str, goal: str, shared_dir: Path, tmp_path: Path
 ) -> None:
@@ -88,6 +90,42 @@ def test_every_helium_instruction_of_float_models_is_probed(
     )
     assert {"vmul.f32 q, q, r", "vadd.f32 q, q, q"} <= found, "Helium was not used"
     assert found - set(PROBES) == set()
+
+
+@pytest.mark.arm
+@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no arm-none-eabi-gcc")
+@pytest.mark.parametrize("goal", ["size", "flash"])
+def test_every_helium_instruction_of_weights_of_four_bits_is_probed(
+    goal: str, tmp_path: Path
+) -> None:
+    bundle = glowmcu.compile(
+        layers_of_four_bits(), "mps3-an547", tmp_path / "b", name="m", optimize=goal
+    )
+    kernels = {layer.kernel for layer in bundle.manifest.layers}
+    assert len(kernels) > 2
+    assert all("nibbles" in kernel for kernel in kernels)
+    assert forms_of_bundle(bundle.path) - set(PROBES) == set()
+
+
+def layers_of_four_bits() -> bytes:
+    """Pairs of windows and single rows, with and without gathering, of weights from -8 to 7."""
+    model, random = ModelBuilder(), np.random.default_rng(4)
+    cases = (((64, 1, 1, 64), 1), ((20, 3, 3, 32), 1), ((32, 3, 3, 16), 2), ((24, 3, 3, 7), 2))
+    for number, (shape, dilation) in enumerate(cases):
+        x = model.input(f"x{number}", (1, 9, 9, shape[3]), "int8", 0.05, 3)
+        w = model.constant(f"w{number}", random.integers(-8, 8, shape).astype(np.int8), 0.01)
+        side = 9 - (shape[1] - 1) * dilation
+        y = model.tensor(f"y{number}", (1, side, side, shape[0]), "int8", 0.5, -7)
+        options = dict.fromkeys(("dilation_h_factor", "dilation_w_factor"), dilation)
+        options |= {"padding": "VALID", "stride_h": 1, "stride_w": 1}
+        model.op("CONV_2D", [x, w, None], [y], options)
+        model.output(y)
+    x = model.input("x", (1, 256), "int8", 0.05, 3)
+    w = model.constant("w", random.integers(-8, 8, (64, 256)).astype(np.int8), 0.01)
+    y = model.tensor("y", (1, 64), "int8", 0.5, -7)
+    model.op("FULLY_CONNECTED", [x, w, None], [y])
+    model.output(y)
+    return model.finish()
 
 
 def test_forms_have_no_register_numbers_and_every_helium_instruction() -> None:

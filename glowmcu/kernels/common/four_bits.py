@@ -6,6 +6,8 @@ from glowmcu.ir.operation import Array
 
 #: What four bits hold.
 LEAST_NIBBLE, MOST_NIBBLE = -8, 7
+#: What the comment of a layer says where its kernel stores them so.
+FOUR_BITS_NOTES = ("weights of four bits, two in a byte",)
 
 
 def are_nibbles(weights: Array) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
-from glowmcu.kernels.common.four_bits import are_nibbles
+from glowmcu.kernels.common.four_bits import FOUR_BITS_NOTES, are_nibbles
 from glowmcu.kernels.common.layer_fields import constant, is_constant, is_int8
 from glowmcu.kernels.common.overlap import Overlaps, matrix_overlaps, window_overlaps
 from glowmcu.kernels.helium.matrix import (
@@ -179,7 +179,7 @@ class MatrixKernel(Kernel):
             batches=1 if is_dense else shape[0],
             overlaps=self.overlaps(site),
             scratch_bytes=scratch,
-            notes=(bound_note(site.node.macs, bound),),
+            notes=(bound_note(site.node.macs, bound), *FOUR_BITS_NOTES[: self.nibbles]),
         )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
+from glowmcu.kernels.common.four_bits import FOUR_BITS_NOTES
 from glowmcu.kernels.common.layer_fields import constant, is_padded
 from glowmcu.kernels.common.overlap import (
     Overlaps,
@@ -53,6 +54,10 @@ from glowmcu.ops.matmul import FullyConnected
 _MOST_AT_ONCE = 4
 #: Blocks of a turn where there are more, the first that divides those of a row.
 _TURNS = (3, 4, 2, 5, 7, 1)
+_STREAM_COMMENTS = (
+    "weights and scales, 4 channels a group",
+    "4 channels a group, see glowmcu_direct_nibbles_mve.h",
+)
 _NIBBLES_HEADERS = ("glowmcu_direct_nibbles_mve.h",)
 #: Instructions of each amount of work.
 _CYCLES = {
@@ -179,7 +184,7 @@ class _DirectKernel(MatrixKernel):
             batches=1 if is_dense else shape[0],
             overlaps=self.overlaps(site),
             scratch_bytes=self.scratch_bytes(site, target),
-            notes=(bound_note(site.node.macs, bound),),
+            notes=(bound_note(site.node.macs, bound), *FOUR_BITS_NOTES[: self.nibbles]),
         )
 
     def parameters(self, site: Site) -> Parameters:
@@ -355,7 +360,7 @@ def _parameters(site: Site, layout: _Layout, apart: int, nibbles: bool) -> Param
     fields = (
         Field("channels", len(matrix)),
         Field("scale", scale_mve(form).parameters),
-        Field("stream", ConstantArray("stream", stream, "weights and scales, 4 channels a group")),
+        Field("stream", ConstantArray("stream", stream, _STREAM_COMMENTS[nibbles])),
         Field("stream_bytes", 4 * stream.size),
         Field("steps", ConstantArray("steps", layout.steps(), "between turns, doubled")),
         Field("apart", apart),

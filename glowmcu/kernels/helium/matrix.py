@@ -20,6 +20,11 @@ Packing = Callable[[Weights], Weights]
 
 TILE = 4
 BLOCK = 16
+#: What stands beside a stream of weights of eight bits, and of four.
+_STREAM_COMMENTS = (
+    "weights and scales, 4 channels a group",
+    "4 channels a group, see glowmcu_matrix_nibbles_mve.h",
+)
 
 
 def padded_depth(depth: int) -> int:
@@ -64,11 +69,12 @@ def matrix_parameters(weights: Weights, form: Form, packing: Packing | None = No
     """The `glowmcu_matrix_mve` of weights (channels, depth)."""
     channels, depth = weights.shape
     stream = matrix_stream(weights, form, packing)
+    comment = _STREAM_COMMENTS[packing is not None]
     fields = (
         Field("depth", padded_depth(depth)),
         Field("channels", channels),
         Field("scale", scale_mve(form).parameters),
-        Field("stream", ConstantArray("stream", stream, "weights and scales, 4 channels a group")),
+        Field("stream", ConstantArray("stream", stream, comment)),
     )
     return Parameters("glowmcu_matrix_mve", fields)
 

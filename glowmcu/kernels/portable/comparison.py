@@ -52,4 +52,4 @@ def not_code(op: LogicalNot, signature: Signature) -> ElementCode:
 
 @element_code(Select)
 def select_code(op: Select, signature: Signature) -> ElementCode:
-    return ElementCode("({0} ? {1} : {2})", 3, 6)
+    return ElementCode("(({0} != 0) ? {1} : {2})", 3, 6)

@@ -49,14 +49,14 @@ static void glowmcu_conv_2d_back(const glowmcu_input_gradient *p, const int16_t 
 {
     const int32_t shift = glowmcu_excess(common[1] * glowmcu_conv_2d_reach(p, weights), p->bits);
     /* Pixels that see a window each go in pairs. */
-    const int32_t in_pairs = (p->kernel_height * p->kernel_width == 1 && p->stride_x == 1
+    const int32_t is_paired = (p->kernel_height * p->kernel_width == 1 && p->stride_x == 1
         && p->stride_y == 1 && p->pad_top == 0 && p->pad_left == 0) ? 1 : 0;
     int32_t peak = 0;
 
     for (int32_t y = 0; y < p->in_height; ++y) {
         int32_t x = 0;
         while (x < p->in_width) {
-            const int32_t pixels = (in_pairs && p->in_width - x >= 2) ? 2 : 1;
+            const int32_t pixels = (is_paired != 0 && p->in_width - x >= 2) ? 2 : 1;
             int32_t ic = 0;
             while (ic < p->in_channels) {
                 const int32_t count = glowmcu_conv_2d_back_count(p->in_channels - ic);

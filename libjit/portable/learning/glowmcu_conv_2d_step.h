@@ -29,7 +29,7 @@ static void glowmcu_conv_2d_weights_step(const glowmcu_window_step *p,
     int32_t oc = 0;
 
     while (oc < p->learning) {
-        const int32_t outputs = (!is_pixel && p->learning - oc >= 2) ? 2 : 1;
+        const int32_t outputs = (is_pixel == 0 && p->learning - oc >= 2) ? 2 : 1;
         glowmcu_speed scales[2];
         scales[0] = glowmcu_step_factor(speed, factor, common[0]);
         factor += p->factor_step;
@@ -38,10 +38,10 @@ static void glowmcu_conv_2d_weights_step(const glowmcu_window_step *p,
             scales[1] = glowmcu_step_factor(speed, factor, common[0]);
             factor += p->factor_step;
         }
-        if (is_pixel) {
+        if (is_pixel != 0) {
             glowmcu_one_pixel_step(p, w, gradient[oc], in, &scales[0], oc * filter);
         }
-        for (int32_t ky = 0; !is_pixel && ky < p->kernel_height; ++ky) {
+        for (int32_t ky = 0; is_pixel == 0 && ky < p->kernel_height; ++ky) {
             for (int32_t kx = 0; kx < p->kernel_width; ++kx) {
                 const glowmcu_seen seen = glowmcu_seen_by_tap(p, ky, kx);
                 const int32_t at = oc * filter + (ky * p->kernel_width + kx) * p->in_channels;

@@ -17,6 +17,7 @@ from glowmcu.kernels.common.dense_layer import (
     layer_bound_note,
     pixel_grid,
 )
+from glowmcu.kernels.common.four_bits import FOUR_BITS_NOTES
 from glowmcu.kernels.common.overlap import Overlaps, window_overlaps
 from glowmcu.kernels.dsp.convolution.rows import is_plain_int8_conv
 from glowmcu.kernels.dsp.dense.fully_connected import FullyConnectedDsp
@@ -111,7 +112,7 @@ class CompactConv2D(Kernel):
             batches=grid.batches,
             overlaps=_overlaps(site),
             scratch_bytes=self.scratch_bytes(site, target),
-            notes=(layer_bound_note(site),),
+            notes=(layer_bound_note(site), *FOUR_BITS_NOTES[: self.stores_four_bits]),
             weight_passes=self.work(site, target)["pair"],
         )
 

@@ -15,6 +15,7 @@ from glowmcu.kernels.common.dense_layer import (
     layer_bound_note,
     pixel_grid,
 )
+from glowmcu.kernels.common.four_bits import FOUR_BITS_NOTES
 from glowmcu.kernels.dsp.dense.layer import layer_stream, pair_overlaps
 from glowmcu.kernels.dsp.dense.pointwise_assembly import (
     ROUND_STEPS,
@@ -141,7 +142,7 @@ class PointwiseDsp(Kernel):
             batches=grid.batches,
             overlaps=pair_overlaps(site),
             scratch_bytes=self.scratch_bytes(site, target),
-            notes=(layer_bound_note(site),),
+            notes=(layer_bound_note(site), *FOUR_BITS_NOTES[: self.stores_four_bits]),
             weight_passes=self.work(site, target)["pair"],
         )
 

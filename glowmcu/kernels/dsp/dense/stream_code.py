@@ -10,6 +10,7 @@ from glowmcu.kernels.kernel import ConstantArray, Field
 from glowmcu.kernels.requantization.forms import Form
 
 _COMMENT = "for blocks and forms see glowmcu_dense_stream.h"
+_NIBBLES_COMMENT = "see glowmcu_dense_nibbles.h and glowmcu_dense_stream.h"
 
 
 def stream_view(stream: DenseStream) -> dict[str, object]:
@@ -30,7 +31,8 @@ def pairs_headers(stream: DenseStream) -> tuple[str, ...]:
 
 def stream_field(stream: DenseStream, is_single: int = 0) -> Field:
     """The constants in the order of their use, see `DenseStream.words`."""
-    return Field("stream", ConstantArray("stream", stream.words(is_single), _COMMENT))
+    comment = _NIBBLES_COMMENT if stream.layout.nibbles else _COMMENT
+    return Field("stream", ConstantArray("stream", stream.words(is_single), comment))
 
 
 def scale_fields(stream: DenseStream) -> tuple[Field, ...]:
