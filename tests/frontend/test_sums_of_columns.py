@@ -86,10 +86,13 @@ def test_other_sums_stay() -> None:
     assert "concatenation" in kinds(model.data(*parts, long))
 
 
-def test_a_sum_of_very_many_terms_stays() -> None:
+@pytest.mark.parametrize(("terms", "parts", "is_joined"), [
+    (128, 32, True), (129, 32, False), (201, 3, True), (202, 3, False),
+])  # fmt: skip
+def test_a_sum_of_very_many_terms_stays(terms: int, parts: int, is_joined: bool) -> None:
+    """4096 in all are followed, and 200 steps from a result."""
     model = Model()
-    total = model.column("x", 0)
-    for _ in range(1500):
-        total = model.add("Add", total, model.column("x", 1))
-    data = model.data(*[model.add("Neg", total)] * 3)
-    assert kinds(data)[-1] == "concatenation"
+    total = column = model.column("x", 0)
+    for _ in range(terms - 1):
+        total = model.add("Add", total, column)
+    assert (kinds(model.data(*[total] * parts))[-1] == "sum") is is_joined

@@ -34,7 +34,8 @@ def scanned_distances(scan: ScanSlices) -> list[Value] | None:
 
 def _are_distances(body: OnnxRecord) -> bool:
     """Whether it sums the squares of (rows - slice) along the last axis."""
-    made_by = {name: node for node in body.nodes for name in node.outputs}
+    known = [node for node in body.nodes if node.domain == "ai.onnx"]
+    made_by = {name: node for node in known for name in node.outputs}
     rows, slice_ = (item.name for item in body.inputs[:2])
     carried, distances = (_behind_identities(name, made_by) for name in body.outputs[:2])
     total = made_by.get(distances)

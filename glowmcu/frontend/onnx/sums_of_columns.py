@@ -57,12 +57,13 @@ def _join(context: Context, node: Node) -> Sequence[Value] | None:
     sums: list[_Columns] = []
     for value in node.inputs:
         found = _columns(context, value, 0)
-        terms = len(found.places) * len(node.inputs) if found is not None else 0
-        if found is None or not 1 < terms <= _MOST_TERMS:
+        if found is None:
             return None
         sums.append(found)
     table, count = sums[0].table, len(sums[0].places)
-    if count < 2 or any((one.table, len(one.places)) != (table, count) for one in sums):
+    if any((one.table, len(one.places)) != (table, count) for one in sums):
+        return None
+    if not 1 < count <= _MOST_TERMS // len(sums):
         return None
     offsets = [one.offset for one in sums]
     if any(offsets) and not (_is_of_flags(context, table) and max(map(abs, offsets)) < 2**20):
