@@ -112,6 +112,17 @@ def test_c_for_an_operator_that_is_no_custom_one_is_not_used() -> None:
     assert caught.value.code == "GM764"
 
 
+def test_a_custom_operator_of_the_user_is_used_in_place_of_the_own_importer() -> None:
+    model = ModelBuilder()
+    x, y = model.input("x", (2,), "float32"), model.tensor("y", (2,), "float32")
+    model.custom_op("TFLite_Detection_PostProcess", [x], [y])
+    model.output(y)
+    double = 'def double(x: "float32[N]") -> "y: float32[N]":\n    y[i] = 2 * x[i]\n'
+    options = InputOptions(custom={"TFLite_Detection_PostProcess": CustomFile("double.py", double)})
+    graph = read_model(model.finish(), "m.tflite", options)
+    assert run_graph(graph, [np.float32([1, 2])])[0].tolist() == [2.0, 4.0]
+
+
 @pytest.mark.parametrize("is_known", [False, True])
 def test_the_real_numbers_of_weights_are_known_at_once(is_known: bool) -> None:
     model = ModelBuilder()
