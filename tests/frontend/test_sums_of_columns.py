@@ -59,12 +59,16 @@ def test_a_missing_number_stays_where_it_is_read() -> None:
     assert done.manifest.outputs[0].shape == (2, 3)
 
 
-@pytest.mark.parametrize("is_flags", [True, False], ids=["votes", "real numbers"])
-def test_numbers_are_added_last_where_that_is_exact(is_flags: bool) -> None:
+@pytest.mark.parametrize("table_is", ["votes", "real numbers", "chosen by votes", "an input"])
+def test_numbers_are_added_last_where_that_is_exact(table_is: str) -> None:
     model = Model()
-    table = model.add("Neg", "x")
-    if is_flags:
-        table = model.add("Cast", model.add("Less", "x", model.number(0.0)), to=1)
+    is_flags, table = table_is == "votes", "x"
+    if table_is == "real numbers":
+        table = model.add("Neg", "x")
+    elif table_is != "an input":
+        table = model.add("Less", "x", model.number(0.0))
+        numbers = model.number(0.1), model.number(0.7)
+        table = model.add("Cast", table, to=1) if is_flags else model.add("Where", table, *numbers)
     one = model.number(1.0)
     parts = []
     for k in range(3):

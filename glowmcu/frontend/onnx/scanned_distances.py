@@ -19,7 +19,7 @@ def scanned_distances(scan: ScanSlices) -> list[Value] | None:
     distances from its slice; None for any other.
     """
     operands = (*scan.carried, *scan.scanned)
-    if len(scan.carried) != 1 or len(operands) != 2 or len(scan.output_axes) != 1:
+    if not len(scan.carried) == len(scan.scanned) == len(scan.output_axes) == 1:
         return None
     ways = (*scan.axes, *scan.backward, *scan.output_axes, *scan.output_backward)
     if any(ways) or any(value.type.rank != 2 for value in operands):

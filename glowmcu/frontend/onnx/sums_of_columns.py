@@ -136,8 +136,9 @@ def _sum(context: Context, node: Node, depth: int) -> _Columns | None:
 def _is_of_flags(context: Context, table: Value) -> bool:
     """Whether all sums with small whole numbers are exact in any order."""
     node = context.producer(table)
-    is_cast = node is not None and isinstance(node.op, Cast)
-    return is_cast and node is not None and node.inputs[0].type.element is ElementType.BOOL
+    if node is None or not isinstance(node.op, Cast):
+        return False
+    return node.inputs[0].type.element is ElementType.BOOL
 
 
 def _added(context: Context, node: Node, sums: Sequence[_Columns]) -> Sequence[Value]:
