@@ -95,6 +95,11 @@ _UNTIL = _body(
 _RUNNING = _body(
     [("sum", x(2)), ("row", x(2))], ["next", "next"], _node("Add", ["sum", "row"], ["next"])
 )
+#: Only where all trips are written out is the shape known.
+_SHAPING = _body(
+    [("shape", x(2, dtype=_I64)), ("row", x(2))], ["next", "turned"],
+    _node("Identity", ["shape"], ["next"]), _node("Reshape", ["row", "shape"], ["turned"]),
+)  # fmt: skip
 _BRANCHES = {
     "then_branch": _body([], ["t"], _node("Add", ["a1", "a1"], ["t"])),
     "else_branch": _body([], ["e"], _node("Neg", ["a1"], ["e"])),
@@ -119,6 +124,7 @@ STRUCTURED: dict[str, tuple[Case, ...]] = {
             scan_input_directions=[1], scan_output_axes=[-1], scan_output_directions=[1]),
         op("Scan", x(2), x(66, 2), out=2, body=_RUNNING, num_scan_inputs=1,
             scan_input_directions=[0], scan_output_axes=[1], scan_output_directions=[1]),
+        op("Scan", c([2, 1]), x(33, 2), out=2, body=_SHAPING, num_scan_inputs=1),
     ),
     "feature_encoders": (
         ml("Binarizer", x(2, 3), threshold=0.5), ml("Binarizer", x(2, dtype=_I64)),
