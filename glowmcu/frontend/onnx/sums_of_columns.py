@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from glowmcu.frontend.onnx.table_columns import is_column, taken_columns
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.rewriting import Context, rewrite
@@ -23,7 +24,6 @@ from glowmcu.ops.gather import Gather
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.reduction import Sum
 from glowmcu.ops.shape import Reshape
-from glowmcu.ops.slicing import Slice
 
 #: Below it the nodes stay as they are.
 _FEWEST = 3
@@ -72,44 +72,21 @@ def _join(context: Context, node: Node) -> Sequence[Value] | None:
 
 
 def _joins_columns(node: Node) -> bool:
-    return len(node.inputs) >= _FEWEST and all(_is_column(value.type) for value in node.inputs)
-
-
-def _is_column(type_: TensorType) -> bool:
-    return type_.element is ElementType.F32 and type_.rank == 2 and type_.shape[1] == 1
+    return len(node.inputs) >= _FEWEST and all(is_column(value.type) for value in node.inputs)
 
 
 def _columns(context: Context, value: Value, depth: int) -> _Columns | None:
     """What `value` is a sum of; None for anything else."""
     node = context.producer(value)
-    if node is None or depth > _MOST_STEPS or not _is_column(value.type):
+    if node is None or depth > _MOST_STEPS or not is_column(value.type):
         return None
-    if isinstance(node.op, Slice | Gather):
-        return _column(context, node)
     if isinstance(node.op, Neg):
         found = _columns(context, node.inputs[0], depth + 1)
         return None if found is None else found.negated()
     if isinstance(node.op, Add | Sub) and node.op.clamp is None:
         return _sum(context, node, depth)
-    return None
-
-
-def _column(context: Context, node: Node) -> _Columns | None:
-    """A single column of a table with the same rows."""
-    table = node.inputs[0]
-    if table.type.rank != 2:
-        return None
-    if isinstance(node.op, Slice):
-        place = node.op.begin[1]
-        is_all_rows = node.op.begin[0] == 0 and node.op.step[0] == 1
-        if not is_all_rows or node.op.size[0] != table.type.shape[0]:
-            return None
-        return _Columns(table, (place,), (1,))
-    known = context.constant(node.inputs[1])
-    is_of_columns = isinstance(node.op, Gather) and node.op.axis == 1 and not node.op.batch_dims
-    if known is None or known.size != 1 or not is_of_columns:
-        return None
-    return _Columns(table, (int(known.reshape(-1)[0]),), (1,))
+    places = taken_columns(context, node)
+    return None if places is None else _Columns(node.inputs[0], places, (1,))
 
 
 def _sum(context: Context, node: Node, depth: int) -> _Columns | None:
