@@ -308,8 +308,8 @@ class _Folding:
         for old, value in zip(node.outputs, outputs, strict=True):
             if _keeps_values(node):
                 self._keep_clamp(inputs, value)
-            # Positions beside elements (top_k) have parameters of those, and these no clamp.
-            self._stored[old] = value if result is None else self._within(value, result)
+            # A pair that follows says where its type ends.
+            self._stored[old] = value
 
     def _result(
         self, node: Node, rule: QuantizationRule, first: TensorType, wide: bool
