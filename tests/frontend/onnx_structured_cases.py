@@ -170,6 +170,7 @@ STRUCTURED: dict[str, tuple[Case, ...]] = {
                    activation_beta=[0.5]),
         op("GRU", x(2, 1, 4), x(1, 9, 4), x(1, 9, 3), layout=1),
         op("GRU", x(2, 1, 4), w(1, 9, 4), w(1, 9, 3), None, None, c(np.zeros((1, 1, 3)), _F)),
+        op("GRU", x(1, 2, 4), w(1, 9, 4), w(1, 9, 3), linear_before_reset=1, clip=0.75),
         op("LSTM", x(1, 2, 4), x(1, 12, 4), x(1, 12, 3), x(1, 24), x(2, dtype=_I32), out=3),
     ),
     "scikit_learn": (

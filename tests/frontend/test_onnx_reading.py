@@ -228,6 +228,22 @@ def test_shapes_made_behind_a_refused_operator_are_no_fault_of_those_who_read_th
     assert refused_operators(data.SerializeToString()) == ["operator com.acme.Foreign"]
 
 
+def test_the_shape_behind_a_refused_operator_may_be_known_by_its_constants() -> None:
+    nodes = [
+        helper.make_node("Col2Im", ["x", "image", "block"], ["image_of_x"]),
+        helper.make_node("NonZero", ["image_of_x"], ["y"]),
+    ]
+    for known, count in (({"image": np.array([5, 5])}, 2), ({}, 1)):
+        inputs = [tensor("x", [1, 5, 5]), *([] if known else [tensor("image", [2], INT64)])]
+        weights = [
+            numpy_helper.from_array(array, name)
+            for name, array in {**known, "block": np.array([1, 5])}.items()
+        ]
+        graph = helper.make_graph(nodes, "main", inputs, [tensor("y", [4, "M"], INT64)], weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+        assert len(refused_operators(model.SerializeToString())) == count
+
+
 def test_a_refused_operator_on_constants_might_have_been_one() -> None:
     nodes = [
         helper.make_node("Det", ["w"], ["d"]),
