@@ -13,6 +13,7 @@ import pytest
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord
 from glowmcu.frontend.onnx.dynamic_ranges import with_real_activations
 from glowmcu.frontend.onnx.knn_imputer import _read
+from glowmcu.frontend.onnx.pair_notes import notes_on_pairs
 from glowmcu.frontend.onnx.scanned_distances import _are_distances, scanned_distances
 from glowmcu.frontend.onnx.unsigned_pairs import with_signed_pairs
 from glowmcu.ir.graph import Value
@@ -170,6 +171,41 @@ def test_each_damage_of_a_pattern_has_its_verdict(
     pattern = PATTERNS[name]
     found = ((label, pattern.verdict(model)) for label, model in damages(pattern.model))
     golden(f"graphs/onnx/{name}.txt", report(name, found, pattern.verdict(pattern.model)))
+
+
+_NOTED = [
+    node(["x", "s", "z"], ["q"], kind="QuantizeLinear"),
+    node(["q", "s", "z"], ["a"], kind="DequantizeLinear"),
+    node(["x", "s", "n"], ["p"], kind="QuantizeLinear"),
+    node(["p", "s", "n"], ["b"], kind="DequantizeLinear"),
+    node(["w", "s"], ["v"], kind="DequantizeLinear"),
+    node(["u", "s", "n"], ["t"], kind="DequantizeLinear"),
+    node(["x", "s"], ["m"], kind="QuantizeLinear", output_dtype=5),
+    node(["x", "s"], ["l"], kind="QuantizeLinear", output_dtype=4),
+    node(["a", "b", "v", "t", "m", "l"], ["y"], kind="Sum"),
+]
+
+
+def test_each_damage_of_pairs_of_16_bits_has_its_notes(golden: Callable[[str, str], None]) -> None:
+    """Where two numbers of a zero point differ, it is none; tensors count once."""
+    model = _model(
+        _NOTED, s=np.float32(0.5), z=np.uint16(40000), n=np.int16([3]), w=np.uint16([[0, 40000]]),
+        u=np.int16([[1, 2], [3, 4]]),
+    )  # fmt: skip
+
+    def verdict(model: OnnxRecord) -> str:
+        return " ".join(note.partition(";")[0] for note in notes_on_pairs(model)) or "nothing"
+
+    found = [(label, verdict(changed)) for label, changed in damages(model)]
+    found += [
+        ("all twice", verdict(replace(model, nodes=(*model.nodes, *model.nodes)))),
+        ("no nodes", verdict(replace(model, nodes=()))),
+        ("the last four", verdict(replace(model, nodes=model.nodes[-4:]))),
+        ("the first two", verdict(replace(model, nodes=model.nodes[:2]))),
+        ("the middle", verdict(_model(model.nodes, n=np.int16(0), z=np.uint16(1 << 15)))),
+        ("no numbers", verdict(_model(model.nodes, n=np.zeros(0, np.int16)))),
+    ]
+    golden("graphs/onnx/notes_on_pairs.txt", report("notes", iter(found), verdict(model)))
 
 
 def _distances(axis: bool) -> OnnxRecord:
