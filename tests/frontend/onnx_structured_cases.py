@@ -212,6 +212,8 @@ STRUCTURED: dict[str, tuple[Case, ...]] = {
         ml("TreeEnsembleClassifier", x(1, 3), out=2, classlabels_int64s=[0, 1],
             post_transform="NONE", base_values=[0.25], **_TREE,
             **_leaves("class", [0, 0, 0, 0], [0.5, -2.0, 3.0, 1.0])),
+        ml("TreeEnsembleRegressor", x(1, 3), n_targets=1, base_values=[0.5], target_ids=[0, 0],
+            target_treeids=[0, 1], target_nodeids=[1, 1], target_weights=[1.0, 2.0], **_TREE),
         ml("TreeEnsembleRegressor", x(1, 3), n_targets=1, aggregate_function="AVERAGE", **_TREE,
             **_leaves("target", [0, 0, 0, 0], [2.0, 2.0, 2.0, 2.0])),
         ml("TreeEnsemble", x(1, 3), **_NEW_TREE),
