@@ -33,14 +33,14 @@ from tests.support.onnx_parts import given, node, record
 Golden = Callable[[str, str], None]
 
 
-def chain(behind: bool = True) -> Graph:
+def chain(behind: bool = True, gain: Any = (2, -4, 1, 3), rows: int = 1) -> Graph:
     """A normalization of rows, a gain, an offset and axes; what reads it is float."""
     made = Made()
-    x = made.input(3, 4)
+    x = made.input(rows, 3, 4)
     normal = made.op(MeanVarianceNormalization(), x)
-    scaled = made.op(Mul(), normal, made.number([2, -4, 1, 3]))
+    scaled = made.op(Mul(), normal, made.number(gain))
     moved = made.op(Sub(), made.op(Add(), made.number([1, 8, 0, -2]), scaled), made.number([16]))
-    shaped = made.op(Transpose((1, 0)), made.op(Reshape((4, 3)), moved))
+    shaped = made.op(Transpose((0, 2, 1)), made.op(Reshape((rows, 4, 3)), moved))
     return made.done(*([made.op(Neg(), shaped), made.op(Neg(), normal)] if behind else [shaped]))
 
 
@@ -73,6 +73,9 @@ def test_each_damage_of_a_chain_of_normalizations_has_its_verdict(golden: Golden
         forms = {last: around_zero(wide), normal: fine(2.0)}
         found.append((f"16 bits in steps of {wide:.6g}", chains_of(whole, **forms)))
     found.append(("without a pair", chains_of(whole)))
+    for gain in (0.0, 0.25, np.zeros((0, 3, 4), np.float32)):
+        other = chain(gain=gain, rows=1 if np.size(gain) else 0)
+        found.append((f"a gain of {gain}", chains_of(other, **{last: fine(1000)})))
     found.append(("an output", chains_of(chain(False), **{last: fine(1000)})))
     forms = {last: fine(1000), normal: fine(1000)}
     found += [(label, chains_of(other, **forms)) for label, other in damages_of_graph(whole)]
