@@ -294,12 +294,13 @@ class _Folding:
     def _emit(
         self, node: Node, inputs: tuple[Value, ...], rule: QuantizationRule, result: Form | None
     ) -> None:
-        outputs = tuple(
-            self._own_value(value, result.of(value.type.shape))
-            if result is not None and _is_real(value)
-            else value
-            for value in node.outputs
-        )
+        outputs = node.outputs
+        if result is not None:
+            # Positions beside elements (top_k) are no real numbers.
+            outputs = tuple(
+                self._own_value(value, result.of(value.type.shape)) if _is_real(value) else value
+                for value in outputs
+            )
         reference = outputs[0].type if _is_real(node.output) else inputs[rule.activations[0]].type
         op = with_stored_attributes(node.op, reference)
         new = replace(node, op=op, inputs=inputs, outputs=outputs)
