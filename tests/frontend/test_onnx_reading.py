@@ -17,6 +17,7 @@ from glowmcu.frontend.onnx.importer import load_importers
 from glowmcu.frontend.read_model import read_model
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Value
+from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.types import ElementType, TensorType
 from tests.support.check_model import check_model
 from tests.support.onnx_parts import refused
@@ -142,6 +143,22 @@ def test_c_that_no_operator_means_is_told_what_is_there(domain: str, hint: str) 
     (problem,) = (each for each in caught.value.problems if each.code == "GM764")
     assert "--custom Other=double.py" in problem.message
     assert problem.hint == hint
+
+
+@pytest.mark.parametrize(("given", "result"), [
+    ({}, [5, 9]), ({"by": 3.0}, [7, 13]), ({"plus": -1}, [3, 7]), ({"by": 1, "plus": 0}, [2, 4]),
+])  # fmt: skip
+def test_an_operator_that_the_user_defines_has_the_attributes_of_the_file(
+    given: dict[str, Any], result: list[float]
+) -> None:
+    node = helper.make_node("Scaled", ["x"], ["y"], domain="mine", **given)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
+    graph = helper.make_graph([node], "main", [tensor("x", [2])], [tensor("y", [2])])
+    data = helper.make_model(graph, opset_imports=opsets).SerializeToString()
+    text = 'def f(x: "float32[N]", by: float = 2.0, plus: int = 1) -> "y: float32[N]":\n'
+    scaled = CustomFile("scaled.py", f"{text}    y[i] = by * x[i] + plus\n")
+    read = read_model(data, "m.onnx", InputOptions(custom={"Scaled": scaled}))
+    assert run_graph(read, [np.float32([2, 4])])[0].tolist() == result
 
 
 def test_a_model_in_training_mode_is_refused() -> None:
