@@ -122,19 +122,12 @@ def best_phases(
 def one_phase(layout: Layout, promise: Promise) -> tuple[Phase, ...] | None:
     """Two halves at once."""
     split = layout.split or (layout.units + 1) // 2
-    return _pair(layout, 0, split, layout.units, promise)
-
-
-def _pair(
-    layout: Layout, first: int, split: int, end: int, promise: Promise
-) -> tuple[Phase, ...] | None:
-    if not layout.are_apart((first, split), (split, end)):
+    upper, lower = (0, split), (split, layout.units)
+    if not layout.are_apart(upper, lower):
         return None
-    if layout.disturbs(layout.written(first, end), end, layout.units):
+    if not layout.can_take(*upper, promise) or not layout.can_take(*lower, promise):
         return None
-    if not layout.can_take(first, split, promise) or not layout.can_take(split, end, promise):
-        return None
-    return (((Turn(first, split),), (Turn(split, end),)),)
+    return (((Turn(*upper),), (Turn(*lower),)),)
 
 
 def with_stash(layout: Layout, promise: Promise, most_units: int) -> tuple[Phase, ...] | None:

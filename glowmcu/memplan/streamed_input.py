@@ -59,7 +59,7 @@ def streamed_image(program: Program) -> Buffer:
 
 def rows_do_not_last(program: Program, readers: Sequence[int]) -> GlowmcuError:
     """GM409 for layers of which some, by their number, read the input when its rows are gone."""
-    between = program.runs[readers[0] : readers[-1] + 1]
+    between = program.runs[readers[0] : readers[-1]]
     whole = next((run for run in between if run.rows is None), None)
     last = _said(program.runs[readers[-1]])
     if whole is None:

@@ -87,6 +87,8 @@ CASES: dict[str, tuple[Case, ...]] = {
         _quant("Quant", w(2, 3), c([[0.5], [0.25]], _F), c(0, _F), c(4, _F), signed=0, narrow=1,
                rounding_mode="FLOOR"),
         _quant("IntQuant", w(2, 3), c([0.5, 0.25, 1], _F), c(0, _F), c(8, _F)),
+        _quant("IntQuant", c([0, 127], _F), _scale(1.0), c(0, _F), c(8, _F)),
+        _quant("IntQuant", w(2, 3), _scale(2**-5), c(0, _F), c(16, _F)),
         _quant("BipolarQuant", w(2, 3), _scale()),
     ),
     "gather": (

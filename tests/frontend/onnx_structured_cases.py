@@ -95,6 +95,11 @@ _UNTIL = _body(
 _RUNNING = _body(
     [("sum", x(2)), ("row", x(2))], ["next", "next"], _node("Add", ["sum", "row"], ["next"])
 )
+#: Only where all trips are written out is the shape known.
+_SHAPING = _body(
+    [("shape", x(2, dtype=_I64)), ("row", x(2))], ["next", "turned"],
+    _node("Identity", ["shape"], ["next"]), _node("Reshape", ["row", "shape"], ["turned"]),
+)  # fmt: skip
 _BRANCHES = {
     "then_branch": _body([], ["t"], _node("Add", ["a1", "a1"], ["t"])),
     "else_branch": _body([], ["e"], _node("Neg", ["a1"], ["e"])),
@@ -119,6 +124,7 @@ STRUCTURED: dict[str, tuple[Case, ...]] = {
             scan_input_directions=[1], scan_output_axes=[-1], scan_output_directions=[1]),
         op("Scan", x(2), x(66, 2), out=2, body=_RUNNING, num_scan_inputs=1,
             scan_input_directions=[0], scan_output_axes=[1], scan_output_directions=[1]),
+        op("Scan", c([2, 1]), x(33, 2), out=2, body=_SHAPING, num_scan_inputs=1),
     ),
     "feature_encoders": (
         ml("Binarizer", x(2, 3), threshold=0.5), ml("Binarizer", x(2, dtype=_I64)),
@@ -164,6 +170,7 @@ STRUCTURED: dict[str, tuple[Case, ...]] = {
                    activation_beta=[0.5]),
         op("GRU", x(2, 1, 4), x(1, 9, 4), x(1, 9, 3), layout=1),
         op("GRU", x(2, 1, 4), w(1, 9, 4), w(1, 9, 3), None, None, c(np.zeros((1, 1, 3)), _F)),
+        op("GRU", x(1, 2, 4), w(1, 9, 4), w(1, 9, 3), linear_before_reset=1, clip=0.75),
         op("LSTM", x(1, 2, 4), x(1, 12, 4), x(1, 12, 3), x(1, 24), x(2, dtype=_I32), out=3),
     ),
     "scikit_learn": (
@@ -205,6 +212,8 @@ STRUCTURED: dict[str, tuple[Case, ...]] = {
         ml("TreeEnsembleClassifier", x(1, 3), out=2, classlabels_int64s=[0, 1],
             post_transform="NONE", base_values=[0.25], **_TREE,
             **_leaves("class", [0, 0, 0, 0], [0.5, -2.0, 3.0, 1.0])),
+        ml("TreeEnsembleRegressor", x(1, 3), n_targets=1, base_values=[0.5], target_ids=[0, 0],
+            target_treeids=[0, 1], target_nodeids=[1, 1], target_weights=[1.0, 2.0], **_TREE),
         ml("TreeEnsembleRegressor", x(1, 3), n_targets=1, aggregate_function="AVERAGE", **_TREE,
             **_leaves("target", [0, 0, 0, 0], [2.0, 2.0, 2.0, 2.0])),
         ml("TreeEnsemble", x(1, 3), **_NEW_TREE),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,15 @@ import pytest
 
 import glowmcu
 from glowmcu.errors import GlowmcuError
-from glowmcu.frontend.tflite.compress_weights import CompressedWeights, compressed_weights
+from glowmcu.frontend.tflite import compress_weights
+from glowmcu.frontend.tflite.compress_weights import (
+    CompressedWeights,
+    _as_codes,
+    _by_table,
+    _table,
+    _without_zeros,
+    compressed_weights,
+)
 from glowmcu.frontend.tflite.compressed_tensors import (
     HUFFMAN,
     LUT,
@@ -112,6 +122,62 @@ def test_a_zero_point_forbids_to_leave_zeros_out() -> None:
     assert found is not None
     assert found.ancillary[0] != PRUNING
     assert np.array_equal(back(found, type_), data)
+
+
+#: Each with its axis of channels: rows of unlike values, columns, one value, two, 128, 129.
+FORMS: dict[str, tuple[Array, int | None]] = {
+    "rows": (np.array([[5] * 8, [1, 2, 3, 0] * 2, [0, -7] * 4], np.int8), 0),
+    "columns": ((np.arange(48, dtype=np.int8) * 7 % 5 - 2).reshape(16, 3), 1),
+    "one": (np.full((2, 9), -3, np.int8), None),
+    "two": (np.arange(36, dtype=np.int8).reshape(2, 18) % 2, None),
+    "128": (np.arange(-64, 64, dtype=np.int8).reshape(2, 64), None),
+    "129": (np.arange(-64, 65, dtype=np.int8).reshape(3, 43), None),
+    # Codes of up to 11 bits, which takes two tables.
+    "rare": (np.repeat(np.arange(12, dtype=np.int8), [1, 1, *2 ** np.arange(1, 11)])[None], None),
+}
+
+
+def test_forms_are_these_bytes(golden: Callable[[str, str], None]) -> None:
+    lines = []
+    for name, (data, axis) in FORMS.items():
+        type_, flat = weights_type(data.shape, axis), data.reshape(-1)
+        for form in (_by_table(flat, type_), _without_zeros(flat, type_), _as_codes(flat)):
+            told = "none"
+            if form is not None:
+                told = f"{form.ancillary.hex()} {len(form.encoded)} B {form.encoded[:40].hex()}"
+                assert np.array_equal(back(form, type_), data)
+            lines.append(f"{name}: {told}\n")
+    golden("compressed_weights.txt", "".join(lines))
+
+
+@pytest.mark.parametrize(("last", "is_reached"), [(0, False), (1, True)])
+def test_a_table_lies_no_farther_than_an_entry_says(last: int, is_reached: bool) -> None:
+    """31 tables of 64 lie behind the first, and one more that is asked for by an early entry."""
+    heads = [*range(2, 33), last]
+    table = _table({at: f"{head:06b}000000" for at, head in enumerate(heads)})
+    assert (table is not None) is is_reached
+    assert table is None or (table[last], table[63]) == (5 << 11 | 0x7FF, 0)
+
+
+def test_codes_whose_tables_lie_too_far_are_no_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    rare = FORMS["rare"][0].reshape(-1)
+    assert _as_codes(rare) is not None
+    monkeypatch.setattr(compress_weights, "_FAR", 0)
+    assert _as_codes(rare) is None
+
+
+@pytest.mark.parametrize(("count", "is_shorter"), [(20, False), (21, True)])
+def test_a_form_is_taken_that_is_shorter_by_a_byte(count: int, is_shorter: bool) -> None:
+    data = np.full((1, count), -3, np.int8)
+    assert (compressed_weights(data, weights_type(data.shape)) is not None) is is_shorter
+
+
+def test_zeros_are_left_out_where_no_channel_has_another_zero_point() -> None:
+    data, plain = np.int8([0, 3]), TensorType((2,), ElementType.I8)
+    for points, are_left_out in (((0, 0), True), ((0, 1), False), ((1, 1), False)):
+        type_ = replace(plain, quantization=Quantization((0.5, 0.25), points, 0))
+        assert (_without_zeros(data, type_) is not None) is are_left_out
+    assert _without_zeros(data, plain) is not None
 
 
 def network() -> bytes:

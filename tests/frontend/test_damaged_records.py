@@ -13,8 +13,12 @@ import pytest
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord
 from glowmcu.frontend.onnx.dynamic_ranges import with_real_activations
 from glowmcu.frontend.onnx.knn_imputer import _read
-from glowmcu.frontend.onnx.scanned_distances import _are_distances
+from glowmcu.frontend.onnx.pair_notes import notes_on_pairs
+from glowmcu.frontend.onnx.scanned_distances import _are_distances, scanned_distances
 from glowmcu.frontend.onnx.unsigned_pairs import with_signed_pairs
+from glowmcu.ir.graph import Value
+from glowmcu.ir.operation import Operation
+from glowmcu.ir.types import ElementType, TensorType
 from tests.support.onnx_parts import given, node, onnx, record
 
 Damage = tuple[str, OnnxRecord]
@@ -169,6 +173,41 @@ def test_each_damage_of_a_pattern_has_its_verdict(
     golden(f"graphs/onnx/{name}.txt", report(name, found, pattern.verdict(pattern.model)))
 
 
+_NOTED = [
+    node(["x", "s", "z"], ["q"], kind="QuantizeLinear"),
+    node(["q", "s", "z"], ["a"], kind="DequantizeLinear"),
+    node(["x", "s", "n"], ["p"], kind="QuantizeLinear"),
+    node(["p", "s", "n"], ["b"], kind="DequantizeLinear"),
+    node(["w", "s"], ["v"], kind="DequantizeLinear"),
+    node(["u", "s", "n"], ["t"], kind="DequantizeLinear"),
+    node(["x", "s"], ["m"], kind="QuantizeLinear", output_dtype=5),
+    node(["x", "s"], ["l"], kind="QuantizeLinear", output_dtype=4),
+    node(["a", "b", "v", "t", "m", "l"], ["y"], kind="Sum"),
+]
+
+
+def test_each_damage_of_pairs_of_16_bits_has_its_notes(golden: Callable[[str, str], None]) -> None:
+    """Where two numbers of a zero point differ, it is none; tensors count once."""
+    model = _model(
+        _NOTED, s=np.float32(0.5), z=np.uint16(40000), n=np.int16([3]), w=np.uint16([[0, 40000]]),
+        u=np.int16([[1, 2], [3, 4]]),
+    )  # fmt: skip
+
+    def verdict(model: OnnxRecord) -> str:
+        return " ".join(note.partition(";")[0] for note in notes_on_pairs(model)) or "nothing"
+
+    found = [(label, verdict(changed)) for label, changed in damages(model)]
+    found += [
+        ("all twice", verdict(replace(model, nodes=(*model.nodes, *model.nodes)))),
+        ("no nodes", verdict(replace(model, nodes=()))),
+        ("the last four", verdict(replace(model, nodes=model.nodes[-4:]))),
+        ("the first two", verdict(replace(model, nodes=model.nodes[:2]))),
+        ("the middle", verdict(_model(model.nodes, n=np.int16(0), z=np.uint16(1 << 15)))),
+        ("no numbers", verdict(_model(model.nodes, n=np.zeros(0, np.int16)))),
+    ]
+    golden("graphs/onnx/notes_on_pairs.txt", report("notes", iter(found), verdict(model)))
+
+
 def _distances(axis: bool) -> OnnxRecord:
     """Of a row from all rows; the axis is an attribute, or a constant behind names."""
     reduction = node(["d", "axes"], ["sums"], kind="ReduceSumSquare", keepdims=0)
@@ -204,6 +243,52 @@ def test_each_damage_of_a_body_of_distances_has_its_verdict(
         model = replace(body, nodes=(*body.nodes[:-2], changed, body.nodes[-1]))
         found.append((f"axes {axes}", _taken(model)))
     golden(f"graphs/onnx/{name}.txt", report(name, iter(found), _taken(body)))
+
+
+def _slices(*shape: int, element: ElementType = ElementType.F32) -> Value:
+    return Value(TensorType(shape, element), f"{element.name}{list(shape)}")
+
+
+_OTHER_SCANS: dict[str, list[Any]] = {
+    "carried": [
+        [], [_slices(2, 3), _slices(2, 3)], [_slices(2, 4)], [_slices(3)], [_slices(2, 3, 1)],
+        [_slices(2, 3, element=ElementType.I32)],
+    ],
+    "scanned": [
+        [], [_slices(5, 3), _slices(5, 3)], [_slices(5, 1)], [_slices(5, 3, 1)],
+        [_slices(5, 3, element=ElementType.I32)],
+    ],
+    "axes": [[1]], "backward": [(1,)], "output_backward": [(1,)],
+    "output_axes": [(), (0, 0), (1,), (-1,)],
+}  # fmt: skip
+
+
+def test_each_damage_of_a_scan_of_distances_has_its_verdict(
+    golden: Callable[[str, str], None],
+) -> None:
+    def add(_: NodeRecord, made: Operation, operands: list[Value]) -> Value:
+        return Value(operands[0].type, f"{made.name}({', '.join(v.name for v in operands)})")
+
+    def verdict(**changes: Any) -> str:
+        parts = {
+            "carried": [_slices(2, 3)], "scanned": [_slices(5, 3)], "axes": [0], "backward": (0,),
+            "output_axes": (0,), "output_backward": (0,), "body": _distances(False),
+        }  # fmt: skip
+        scan: Any = SimpleNamespace(
+            **{**parts, **changes}, op=node(), state=SimpleNamespace(add=add)
+        )
+        found = scanned_distances(scan)
+        return "left" if found is None else " and ".join(value.name for value in found)
+
+    found = [
+        (f"{name} {' and '.join(str(getattr(each, 'name', each)) for each in other) or 'none'}",
+         verdict(**{name: other}))
+        for name, others in _OTHER_SCANS.items()
+        for other in others
+    ]  # fmt: skip
+    others = _distances(False).nodes[1:]
+    found.append(("no Identity", verdict(body=replace(_distances(False), nodes=others))))
+    golden("graphs/onnx/scans_of_distances.txt", report("a Scan", iter(found), verdict()))
 
 
 def _imputers() -> tuple[list[Any], dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from glowmcu.ops.padding import Pad
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 from glowmcu.ops.quantization import Dequantize, Quantize
 from glowmcu.ops.real_functions import Sin
+from glowmcu.ops.scan import TopK
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.transcendental import Tanh
 from glowmcu.ops.transpose import Transpose
@@ -146,6 +147,14 @@ def two_channels(p: Pairs) -> Value:
     w = p.weights("w", 2, 3, scales=(0.25, 0.5), points=(0, 0), axis=0)
     y = p.made(FullyConnected(FREE), p.pair(p.real(2, 3), "x"), w, p.floats("b", 1.0, 2.0))
     return p.pair(y, "z", 4.0)
+
+
+def greatest(p: Pairs) -> tuple[Value, ...]:
+    x = p.pair(p.real(5), "x")
+    values = p.add_many(TopK(0, 2), x, name="t")
+    positions = Value(TensorType((2,), ElementType.I64), "at")
+    p.nodes[-1] = replace(p.nodes[-1], outputs=(values[0], positions))
+    return p.pair(values[0], "z"), positions
 
 
 def squared(p: Pairs, x: Value) -> Value:
@@ -307,6 +316,7 @@ CASES: dict[str, Make] = {
     "a convolution": (lambda p: p.pair(p.made(
         Conv2D(clamp=FREE), p.pair(p.real(1, 2, 2, 1), "x"), p.weights("w", 2, 1, 1, 1),
         p.floats("b", 1.0, 2.0)), "z", 2.0)),
+    "the greatest, and where they are": greatest,
     "a product with itself": (lambda p: squared(p, p.pair(p.real(2), "x"))),
 }  # fmt: skip
 

@@ -143,6 +143,15 @@ def test_a_scan_that_is_written_out_has_an_end(monkeypatch: pytest.MonkeyPatch) 
         assert case.verdict().startswith(said)
 
 
+def test_a_scan_that_is_no_loop_is_written_out_if_it_is_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = onnx_cases.CASES["control_flow"][12]
+    for most, said in ((33, "Scan/0 "), (32, "GM112 in a graph of Scan")):
+        monkeypatch.setattr(onnx_control_flow, "MAX_TRIPS", most)
+        assert case.verdict().startswith(said)
+
+
 @pytest.mark.parametrize(("keys", "span"), [(2, 256), (65, 260)])
 def test_keys_that_lie_near_each_other_are_places_of_a_table(keys: int, span: int) -> None:
     for last, is_table in ((span - 1, True), (span, False)):

@@ -65,9 +65,10 @@ def test_missing_features_get_the_mean_of_the_nearest_rows(fitted: Array, neighb
     check(model, np.concatenate([ASKED, ENDS]))
 
 
-def test_a_feature_that_no_row_has_is_left_out() -> None:
+@pytest.mark.parametrize("missing", [[2], [0, 1, 3, 4]], ids=["one", "all but one"])
+def test_a_feature_that_no_row_has_is_left_out(missing: list[int]) -> None:
     fitted = HOLED.copy()
-    fitted[:, 2] = np.nan
+    fitted[:, missing] = np.nan
     check(imputer(fitted), ASKED)
 
 

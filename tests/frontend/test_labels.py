@@ -8,6 +8,8 @@ import struct
 import zipfile
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
@@ -16,8 +18,10 @@ from glowmcu import limits
 from glowmcu.emit_c.c_text import c_literal
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.labels import labels_of, labels_of_model
+from glowmcu.frontend.read_model import read_model
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.graph import Graph
+from glowmcu.ir.interpreter import run_graph
 from glowmcu.labels import labels_of_text, read_labels
 from tests.bundle.models import digits, one_element
 from tests.bundle.test_use import build, run_program
@@ -103,8 +107,7 @@ def test_labels_come_from_a_classifier_in_an_onnx_model() -> None:
 
 def classified(*lists: tuple[str, str, tuple[str, ...]]) -> bytes:
     """Operators, each with a list of strings as an attribute."""
-    onnx = pytest.importorskip("onnx", reason="pip install onnx")
-    helper, real = onnx.helper, onnx.TensorProto.FLOAT
+    real = TensorProto.FLOAT
     nodes = [
         helper.make_node(kind, ["x"], [f"y{i}"], domain="ai.onnx.ml", **{attribute: names})
         for i, (kind, attribute, names) in enumerate(lists)
@@ -131,6 +134,23 @@ def test_categories_of_features_are_no_classes() -> None:
 def test_parts_of_a_classifier_know_some_of_its_classes() -> None:
     parts = classifier("a", "b"), classifier("a", "c"), classifier("a", "b", "c")
     assert labels_of_model(classified(*parts), "m.onnx", {3}) == ("a", "b", "c")
+
+
+def test_the_name_of_a_class_is_its_number() -> None:
+    """Taken from names by a number, it is that number, for one row."""
+    node = helper.make_node("ArrayFeatureExtractor", ["names", "x"], ["y"], domain="ai.onnx.ml")
+    names = helper.make_tensor("names", TensorProto.STRING, [3], [b"a", b"b", b"c"])
+    x = helper.make_tensor_value_info("x", TensorProto.INT32, [2])
+    y = helper.make_tensor_value_info("y", TensorProto.STRING, [1, 2])
+    model = helper.make_model(helper.make_graph([node], "g", [x], [y], [names]))
+    graph = read_model(model.SerializeToString(), "m.onnx")
+    (found,) = run_graph(graph, [np.int32([2, 0])])
+    assert (found.dtype, found.tolist()) == (np.int64, [[2, 0]])
+    model.graph.initializer[0].CopyFrom(
+        onnx.numpy_helper.from_array(np.float32([4, 5, 6]), "names")
+    )
+    with pytest.raises(GlowmcuError, match="output 'y' is STRING"):
+        read_model(model.SerializeToString(), "m.onnx")
 
 
 def test_several_classifiers_have_no_labels_in_common() -> None:

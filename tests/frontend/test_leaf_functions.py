@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from glowmcu.frontend.onnx import leaf_functions
 from glowmcu.frontend.onnx.reader import read_onnx
 from tests.support.check_model import check_model
 from tests.support.onnx_models import Nodes, run_onnxruntime
@@ -182,3 +183,26 @@ def test_forests_that_others_read_stay() -> None:
     data = model.data(model.add("Concat", *parts, axis=1), parts[0])
     assert kinds(data).count("tree_ensemble") == 3
     check_model(data, oracle=run_onnxruntime)
+
+
+@pytest.mark.parametrize(("most", "is_known"), [(30, True), (29, False), (14, False)])
+def test_no_more_numbers_are_computed_than_is_affordable(
+    most: int, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of five nodes three targets, and what becomes of them; another shape costs none."""
+    monkeypatch.setattr(leaf_functions, "_MOST_NUMBERS", most)
+    model = Model()
+    scores = model.scores(0, (0.2, 0.5, 0.3), (0.6, 0.0, 0.4), (0.1, 0.1, 0.8))
+    column = model.add("Reshape", scores, model.number([3, 3, 1], "int64"))
+    found = kinds(model.data(model.add("Neg", column)))
+    assert ("neg" in found) is not is_known
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_a_sum_has_no_more_trees_than_is_affordable(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaf_functions, "_MOST_TREES", 3)
+    model = Model()
+    data = model.data(model.add("Sum", *(model.tree(0, k, 3, 4) for k in range(count))))
+    assert kinds(data).count("tree_ensemble") == (1 if count == 3 else 2)

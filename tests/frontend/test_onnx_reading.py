@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from glowmcu.custom_c import CustomFile
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.frontend.onnx import container, reader
-from glowmcu.frontend.onnx.container import read_onnx_container
+from glowmcu.frontend.onnx.container import element_of, read_onnx_container
 from glowmcu.frontend.onnx.importer import load_importers
 from glowmcu.frontend.read_model import read_model
+from glowmcu.input_options import InputOptions
+from glowmcu.ir.graph import Value
+from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.types import ElementType, TensorType
 from tests.support.check_model import check_model
+from tests.support.onnx_parts import refused
 
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+F32, I32, I64 = ElementType.F32, ElementType.I32, ElementType.I64
 
 
 def tensor(name: str, shape: Sequence[Any] | None, kind: int = FLOAT) -> Any:
@@ -96,6 +104,61 @@ def test_an_output_of_a_type_that_does_not_exist_here_is_refused() -> None:
     node = helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(np.ones(2)))
     found = refusal(model_of([node], [tensor("x", [2])], [tensor("c", [2], INT64)]))
     assert "output 'c' is INT64, which cannot be computed as such; got float32" in str(found)
+
+
+@pytest.mark.parametrize(("declared", "element", "has_classes", "is_taken"), [
+    ("STRING", I64, True, True), ("STRING", I64, False, False), ("STRING", I32, True, False),
+    ("STRING", F32, True, False), ("INT64", I32, True, False), ("INT32", I64, True, False),
+    ("INT64", I64, False, True), ("UNDEFINED", F32, False, True),
+])  # fmt: skip
+def test_an_output_of_strings_is_the_number_of_a_class(
+    declared: str, element: ElementType, has_classes: bool, is_taken: bool
+) -> None:
+    types = {"y": element_of(getattr(TensorProto, declared))}
+    model = SimpleNamespace(output_types=types)
+    state: Any = SimpleNamespace(model=model, class_indices={"y"} if has_classes else set())
+    value = Value(TensorType((2,), element), "y")
+    if is_taken:
+        assert reader._output(state, "y", value) is value
+    else:
+        assert f"output 'y' is {declared}, which" in refused(reader._output, state, "y", value)
+
+
+@pytest.mark.parametrize(("domain", "hint"), [
+    ("", "the model has no custom operator"), ("ai.onnx.ml", "the model has no custom operator"),
+    ("mine", "custom operators of the model: mine.Abs"),
+])  # fmt: skip
+def test_c_that_no_operator_means_is_told_what_is_there(domain: str, hint: str) -> None:
+    node = helper.make_node("Abs", ["x"], ["y"], domain=domain)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
+    graph = helper.make_graph([node], "main", [tensor("x", [2])], [tensor("y", [2])])
+    data = helper.make_model(graph, opset_imports=opsets).SerializeToString()
+    double = CustomFile(
+        "double.py", 'def f(x: "float32[N]") -> "y: float32[N]":\n    y[i] = x[i]\n'
+    )
+    known = {f"{domain}.Abs": double} if domain == "mine" else {}
+    options = InputOptions(custom={**known, "Other": double})
+    with pytest.raises(GlowmcuError) as caught:
+        read_model(data, "m.onnx", options)
+    (problem,) = (each for each in caught.value.problems if each.code == "GM764")
+    assert "--custom Other=double.py" in problem.message
+    assert problem.hint == hint
+
+
+@pytest.mark.parametrize(("given", "result"), [
+    ({}, [5, 9]), ({"by": 3.0}, [7, 13]), ({"plus": -1}, [3, 7]), ({"by": 1, "plus": 0}, [2, 4]),
+])  # fmt: skip
+def test_an_operator_that_the_user_defines_has_the_attributes_of_the_file(
+    given: dict[str, Any], result: list[float]
+) -> None:
+    node = helper.make_node("Scaled", ["x"], ["y"], domain="mine", **given)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
+    graph = helper.make_graph([node], "main", [tensor("x", [2])], [tensor("y", [2])])
+    data = helper.make_model(graph, opset_imports=opsets).SerializeToString()
+    text = 'def f(x: "float32[N]", by: float = 2.0, plus: int = 1) -> "y: float32[N]":\n'
+    scaled = CustomFile("scaled.py", f"{text}    y[i] = by * x[i] + plus\n")
+    read = read_model(data, "m.onnx", InputOptions(custom={"Scaled": scaled}))
+    assert run_graph(read, [np.float32([2, 4])])[0].tolist() == result
 
 
 def test_a_model_in_training_mode_is_refused() -> None:
@@ -180,6 +243,22 @@ def test_shapes_made_behind_a_refused_operator_are_no_fault_of_those_who_read_th
     )  # fmt: skip
     data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     assert refused_operators(data.SerializeToString()) == ["operator com.acme.Foreign"]
+
+
+def test_the_shape_behind_a_refused_operator_may_be_known_by_its_constants() -> None:
+    nodes = [
+        helper.make_node("Col2Im", ["x", "image", "block"], ["image_of_x"]),
+        helper.make_node("NonZero", ["image_of_x"], ["y"]),
+    ]
+    for known, count in (({"image": np.array([5, 5])}, 2), ({}, 1)):
+        inputs = [tensor("x", [1, 5, 5]), *([] if known else [tensor("image", [2], INT64)])]
+        weights = [
+            numpy_helper.from_array(array, name)
+            for name, array in {**known, "block": np.array([1, 5])}.items()
+        ]
+        graph = helper.make_graph(nodes, "main", inputs, [tensor("y", [4, "M"], INT64)], weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+        assert len(refused_operators(model.SerializeToString())) == count
 
 
 def test_a_refused_operator_on_constants_might_have_been_one() -> None:

@@ -12,9 +12,10 @@ import pytest
 import glowmcu
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.notes import notes_on_file
-from glowmcu.frontend.onnx.pair_forms import Form, form_of
+from glowmcu.frontend.onnx.pair_forms import Form, around_zero, form_of, is_as_fine
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.ops.normalization import LogSoftmax, Softmax
 from glowmcu.ops.quantization import Dequantize, Quantize
 from glowmcu.pipeline import reference_graph
 from tests.frontend.test_fold_qdq import Samples, float_model, input_shape, last_scale
@@ -116,6 +117,29 @@ def test_real_numbers_are_rounded_and_end_with_the_type() -> None:
     form = Form(ElementType.I16, Quantization((0.5,), (0,)))
     stored = form.stored(np.float32([0.25, 0.75, -1.0, 1e6, -1e6]))
     assert (stored.dtype, stored.tolist()) == (np.int16, [0, 2, -2, 32767, -32768])
+
+
+def i8(scale: float, point: int) -> Form:
+    return Form(ElementType.I8, Quantization((scale,), (point,)))
+
+
+@pytest.mark.parametrize(("fixed", "wanted", "is_fine", "is_of_logarithm"), [
+    (around_zero(2.0), i8(1.0, 0), True, True),
+    (around_zero(2.001), i8(1.0, 0), False, False),
+    (around_zero(1.0), i8(0.25, 0), False, False),
+    (i8(0.25, -128), i8(0.25, 5), True, False),
+    (i8(0.25, -128), i8(0.249, -128), False, False),
+    (i8(0.7, -128), i8(float(np.float32(0.7)), -128), True, True),
+    # A logarithm ends a step above -16, and others tell less.
+    (i8(0.0625, 127), i8(0.0625, 127), True, True),
+    (i8(0.0625, 127), i8(0.09375, 43), True, True),
+    (i8(0.0625, 127), i8(0.09375, 44), True, False),
+])  # fmt: skip
+def test_an_operator_has_its_own_form_where_that_loses_nothing(
+    fixed: Form, wanted: Form, is_fine: bool, is_of_logarithm: bool
+) -> None:
+    assert is_as_fine(fixed, wanted, Softmax(1.0)) is is_fine
+    assert is_as_fine(fixed, wanted, LogSoftmax()) is is_of_logarithm
 
 
 def value(name: str, element: int, *shape: int) -> Any:

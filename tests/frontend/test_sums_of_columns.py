@@ -59,12 +59,16 @@ def test_a_missing_number_stays_where_it_is_read() -> None:
     assert done.manifest.outputs[0].shape == (2, 3)
 
 
-@pytest.mark.parametrize("is_flags", [True, False], ids=["votes", "real numbers"])
-def test_numbers_are_added_last_where_that_is_exact(is_flags: bool) -> None:
+@pytest.mark.parametrize("table_is", ["votes", "real numbers", "chosen by votes", "an input"])
+def test_numbers_are_added_last_where_that_is_exact(table_is: str) -> None:
     model = Model()
-    table = model.add("Neg", "x")
-    if is_flags:
-        table = model.add("Cast", model.add("Less", "x", model.number(0.0)), to=1)
+    is_flags, table = table_is == "votes", "x"
+    if table_is == "real numbers":
+        table = model.add("Neg", "x")
+    elif table_is != "an input":
+        table = model.add("Less", "x", model.number(0.0))
+        numbers = model.number(0.1), model.number(0.7)
+        table = model.add("Cast", table, to=1) if is_flags else model.add("Where", table, *numbers)
     one = model.number(1.0)
     parts = []
     for k in range(3):
@@ -86,10 +90,13 @@ def test_other_sums_stay() -> None:
     assert "concatenation" in kinds(model.data(*parts, long))
 
 
-def test_a_sum_of_very_many_terms_stays() -> None:
+@pytest.mark.parametrize(("terms", "parts", "is_joined"), [
+    (128, 32, True), (129, 32, False), (201, 3, True), (202, 3, False),
+])  # fmt: skip
+def test_a_sum_of_very_many_terms_stays(terms: int, parts: int, is_joined: bool) -> None:
+    """4096 in all are followed, and 200 steps from a result."""
     model = Model()
-    total = model.column("x", 0)
-    for _ in range(1500):
-        total = model.add("Add", total, model.column("x", 1))
-    data = model.data(*[model.add("Neg", total)] * 3)
-    assert kinds(data)[-1] == "concatenation"
+    total = column = model.column("x", 0)
+    for _ in range(terms - 1):
+        total = model.add("Add", total, column)
+    assert (kinds(model.data(*[total] * parts))[-1] == "sum") is is_joined

@@ -101,15 +101,33 @@ def test_a_function_of_a_constant_is_not_that_constant() -> None:
     assert got.tolist() == [11.0, 22.0]
 
 
-def test_c_for_an_operator_that_is_no_custom_one_is_not_used() -> None:
+@pytest.mark.parametrize(("options", "code", "words"), [
+    (InputOptions(custom={"ABS": CustomFile("abs.c", "")}), "GM764",
+     "no operator of the model is called 'ABS'"),
+    (InputOptions(symbols={"N": 2}), "GM113", "no input has a symbolic size 'N'"),
+    (InputOptions(shapes={"z": (2,)}), "GM107", "no input is named 'z'"),
+])  # fmt: skip
+def test_options_for_what_is_not_in_the_file_are_refused(
+    options: InputOptions, code: str, words: str
+) -> None:
     model = ModelBuilder()
     x, y = model.input("x", (2,), "float32"), model.tensor("y", (2,), "float32")
     model.op("ABS", [x], [y])
     model.output(y)
-    options = InputOptions(custom={"ABS": CustomFile("abs.c", "")})
-    with pytest.raises(GlowmcuError, match="no operator of the model is called 'ABS'") as caught:
+    with pytest.raises(GlowmcuError, match=words) as caught:
         read_model(model.finish(), "m.tflite", options)
-    assert caught.value.code == "GM764"
+    assert caught.value.code == code
+
+
+def test_a_custom_operator_of_the_user_is_used_in_place_of_the_own_importer() -> None:
+    model = ModelBuilder()
+    x, y = model.input("x", (2,), "float32"), model.tensor("y", (2,), "float32")
+    model.custom_op("TFLite_Detection_PostProcess", [x], [y])
+    model.output(y)
+    double = 'def double(x: "float32[N]") -> "y: float32[N]":\n    y[i] = 2 * x[i]\n'
+    options = InputOptions(custom={"TFLite_Detection_PostProcess": CustomFile("double.py", double)})
+    graph = read_model(model.finish(), "m.tflite", options)
+    assert run_graph(graph, [np.float32([1, 2])])[0].tolist() == [2.0, 4.0]
 
 
 @pytest.mark.parametrize("is_known", [False, True])
@@ -199,8 +217,10 @@ def test_what_costs_more_than_the_file_can_hold_is_damaged() -> None:
     reader.budget = 4 * 25 + 16
     reader.spend(25)
     assert reader.budget == 0
-    with pytest.raises(ValueError, match="its parts overlap or are more than the file can hold"):
-        reader.spend(0)
+    for rest in (0, 15):
+        reader.budget = rest
+        with pytest.raises(ValueError, match="its parts overlap or are more than the file can"):
+            reader.spend(0)
 
 
 @pytest.mark.parametrize(

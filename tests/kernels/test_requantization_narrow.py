@@ -73,6 +73,25 @@ def test_every_accumulator_of_the_reach_has_its_result(
     assert mismatches(task, form) == 0
 
 
+@pytest.mark.parametrize(
+    ("scale", "zero_point", "clamp", "ends"),
+    [
+        (0.47423, 77, (13, 105), (-30, -16)), (0.36921, -76, (-15, 87), (296, 308)),
+        (0.23404, -61, (-2, 87), (399, 418)),
+    ],
+)  # fmt: skip
+def test_the_least_output_of_a_short_range_is_part_of_the_form(
+    scale: float, zero_point: int, clamp: tuple[int, int], ends: tuple[int, int]
+) -> None:
+    """It is above the clamp's: no threshold in the range keeps results from being less."""
+    task = task_of([scale], 1, zero_point, clamp)
+    low, high = (np.array([end], np.int64) for end in ends)
+    task = replace(task, low=low - task.bias, high=high - task.bias)
+    form = find_narrow_form(task)
+    assert form is not None
+    assert mismatches(task, form) == 0
+
+
 @pytest.mark.parametrize("clamp", [(-128, 127), (-128, -1), (-90, 127), (-90, 41)])
 def test_the_activation_is_part_of_the_form(clamp: tuple[int, int]) -> None:
     task = task_of([0.011, 0.0031], 60_000, zero_point=clamp[0], clamp=clamp)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -189,6 +191,30 @@ def test_more_is_tried_for_the_few_channels_that_are_left(
         assert lines[1].tolist() == (1000 * tried + numbers).tolist()
         # Of the rounding by 2^4 a step is 2^3 in the high word, which is shifted by 7.
         assert lines[2].tolist() == [8 * two_sided] * channels
+
+
+@pytest.mark.parametrize(
+    ("two_sided", "nearest_first"), [(True, [8, 9, 7, 10, 6, 11, 5]), (False, [0])]
+)
+def test_steps_are_tried_from_the_nearest_on(
+    two_sided: bool, nearest_first: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then again with more tilts, where no line was found."""
+    one = np.ones(1, np.int64)
+    stairs = staircase(
+        2**30 * one, -4 * one, 0 * one, (-9 * one, 9 * one), 0, (-128, 127), Rounding.DOUBLE
+    )
+    tried = list[int]()
+
+    def solved(
+        problem: LineProblem, steps: Int64Array, *_: Any
+    ) -> tuple[np.ndarray, Int64Array, Int64Array]:
+        tried.extend(steps.tolist())
+        return np.zeros(1, np.bool_), steps, steps
+
+    monkeypatch.setattr(thresholds, "_solve", solved)
+    assert solve_lines(LineProblem(stairs, 8, 7), two_sided) is None
+    assert tried == 2 * nearest_first
 
 
 def test_a_step_of_the_inner_rounding_is_no_part_of_the_high_word() -> None:

@@ -108,6 +108,20 @@ def test_a_layer_of_computed_weights_or_biases_stays_whole(op: Any, computed: st
     assert type(rule_of(builder.nodes[-1], builder.finish(y))) is ChannelRule
 
 
+@pytest.mark.parametrize("shared", ["nothing", "weights", "bias"])
+def test_a_layer_whose_weights_others_share_stays_whole(shared: str) -> None:
+    builder = GraphBuilder()
+    x = builder.input(unit(2, 5), "x")
+    weights = [builder.constant(np.ones((4, 5), np.int8), UNIT) for _ in range(2)]
+    biases = [builder.constant(np.zeros(4, np.int32), UNIT) for _ in range(2)]
+    second = int(shared != "weights"), int(shared != "bias")
+    one = builder.add(FullyConnected(), x, weights[0], biases[0])
+    layer = builder.nodes[-1]
+    other = builder.add(FullyConnected(), x, weights[second[0]], biases[second[1]])
+    is_whole = type(rule_of(layer, builder.finish(one, other))) is ChannelRule
+    assert is_whole is (shared == "weights")
+
+
 @pytest.mark.parametrize("op", [Transpose(()), Pad(()), Slice((), (), ()), Tile(()), Reverse(())])
 def test_a_scalar_has_one_channel_which_stays(op: Any) -> None:
     graph, node = node_of(op, [()])
@@ -188,16 +202,17 @@ class Around(Add):
 
 
 @pytest.mark.parametrize(
-    ("op", "shape", "is_whole"),
+    ("op", "shapes", "is_whole"),
     [
-        (Add(), (1, 4), False), (Add(), (0, 4), True), (Around(), (1, 4), True),
-        (Around(), (0,), True),
+        (Add(), ((1, 4), (1, 4)), False), (Add(), ((0, 4), (0, 4)), True),
+        (Around(), ((1, 4), (1, 4)), True), (Around(), ((0,), (0,)), True),
+        (Concatenation(1), ((1, 4), (1, 3)), False), (Concatenation(1), ((1, 4), (1, 0)), True),
     ],
 )  # fmt: skip
 def test_what_is_empty_or_runs_a_graph_keeps_all_channels(
-    op: Any, shape: tuple[int, ...], is_whole: bool
+    op: Any, shapes: tuple[tuple[int, ...], ...], is_whole: bool
 ) -> None:
-    graph, node = node_of(op, (shape, shape))
+    graph, node = node_of(op, shapes)
     assert (type(rule_of(node, graph)) is ChannelRule) == is_whole
 
 

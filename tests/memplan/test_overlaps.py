@@ -233,16 +233,20 @@ def test_a_part_of_a_result_counts_from_where_it_begins() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "is_related"), [((16,), True), ((8, 8), False), ((4, 8, 4), False)]
-)
+    ("sizes", "others", "is_related"),
+    [
+        ((16,), (), True), ((8, 8), (), False), ((4, 8, 4), (), False), ((16,), (8, 8), False),
+        ((8, 8), (16,), False),
+    ],
+)  # fmt: skip
 def test_a_cascade_knows_of_a_root_that_one_input_alone_fills(
-    sizes: tuple[int, ...], is_related: bool
+    sizes: tuple[int, ...], others: tuple[int, ...], is_related: bool
 ) -> None:
     """What it says of rows that were read is of all bytes of the root then."""
     builder = Builder()
     x, y = builder.input(16), builder.input(4)
-    parts = builder.cut(x, *sizes)
-    result = builder.mix(8, parts[0], y)
+    parts = [builder.cut(x, *each)[0] for each in (sizes, others) if each]
+    result = builder.mix(8, *parts, y)
     program = builder.program(builder.graph(result))
     (run,) = program.runs
     cascade = Cascade((), (), run.inputs, run.outputs, {}, {(run.inputs[0], run.outputs[0]): ()})

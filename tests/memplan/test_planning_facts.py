@@ -47,6 +47,23 @@ def test_a_stretch_reads_a_streamed_input_where_no_other_run_does(
     assert ranges._reads_streamed_input(first, last) == all_of_them
 
 
+@pytest.mark.parametrize("read", ["by a run", "in pieces too", "outside"])
+def test_a_stretch_ends_at_what_others_than_runs_read(read: str) -> None:
+    """A run that reads a piece of a tensor is no reader of the tensor."""
+    builder = Builder()
+    first = builder.mix(8, builder.input(8))
+    results = [builder.mix(4, first)]
+    if read == "in pieces too":
+        results += [builder.mix(4, piece) for piece in builder.cut(first, 3, 5)]
+    elif read == "outside":
+        results.append(first)
+    ranges = CandidateRanges(builder.program(builder.graph(*results)))
+    rows: Any = "row by row"
+    ranges.runs = tuple(replace(run, rows=rows) for run in ranges.runs)
+    lasts = [candidate.last for candidate, _ in ranges.from_run(0, 2)]
+    assert lasts == ([0, 1] if read == "by a run" else [0])
+
+
 def test_states_in_a_larger_buffer_are_apart_from_what_lies_beside_them() -> None:
     root, alone = Buffer("root", i8(100)), Buffer("alone", i8(40))
     spans: dict[Buffer, tuple[Buffer, int, int]] = {

@@ -265,12 +265,12 @@ def test_quantized_graphs_are_compared_by_their_scores_too() -> None:
     assert 0 < np.median(found) < scores.type.scale, "steps of scores, not of probabilities"
 
 
-def needs(sqnr_db: float, cost: float = 1.0) -> Needs:
+def needs(sqnr_db: float, cost: float = 1.0, least: float = 100.0) -> Needs:
     """Where each tensor of 16 bits costs a share of all cycles."""
 
     def cycles(graph: Graph) -> float:
         values = [value for node in graph.nodes for value in node.outputs]
-        return 100.0 + cost * sum(value.type.element is ElementType.I16 for value in values)
+        return least + cost * sum(value.type.element is ElementType.I16 for value in values)
 
     return Needs(Demands(sqnr_db, agreement=0.0), cycles)
 
@@ -288,6 +288,17 @@ def test_layers_are_given_sixteen_bits_where_too_much_is_lost_without() -> None:
     assert next(one for one in choice.tried if one.is_chosen).choice == "int16:first int16:second"
     plain, wide = found_on_others(judge, choice, draw(79, 200, 24))
     assert wide > plain + 3
+
+
+@pytest.mark.parametrize(("least", "are_chosen"), [(30.0, True), (29.0, False)])
+def test_a_tenth_more_cycles_is_what_sixteen_bits_may_take(least: float, are_chosen: bool) -> None:
+    """They take three."""
+    graph = uneven_channels()
+    judge = judge_on(graph, random_samples(graph, 128))
+    before = judge.figures(judge.quantized(PLAIN).graph).sqnr_db
+    assert before is not None
+    choice = choose(judge, PLAIN, ONLY_WIDTH, needs=needs(before + 3, 1.0, least))
+    assert (choice.options.int16 == ("first", "second")) is are_chosen
 
 
 @pytest.mark.parametrize(

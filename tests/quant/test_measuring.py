@@ -12,11 +12,12 @@ import pytest
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Operation
-from glowmcu.ops.activation import Relu
+from glowmcu.ops.activation import Abs, Neg, Relu
 from glowmcu.ops.elementwise import Add
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Slice
 from glowmcu.ops.tiling import BroadcastTo
+from glowmcu.ops.transpose import Reverse
 from glowmcu.quant.batching import _near, batched, batches_agree
 from glowmcu.quant.profile import TensorProfile, merge_tensors
 from glowmcu.quant.profiling import (
@@ -207,6 +208,16 @@ def test_operators_that_say_a_shape_go_along_with_a_batch(name: str) -> None:
     assert counts(flat, samples) == ([5] if is_batch else [1] * 5)
     if is_batch:
         assert batches_agree(flat, list(samples))
+
+
+@pytest.mark.parametrize("op", [Neg(), Reverse((0,))], ids=["alone", "among samples"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_batch_agrees_where_every_output_does(op: Operation, is_first: bool) -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 3), "x")
+    values = [graph.add(Abs(), x), graph.add(op, x)]
+    made = graph.finish(*(values[::-1] if is_first else values))
+    assert batches_agree(made, list(samples_of(made, draw(1, 5, 3)))) is isinstance(op, Neg)
 
 
 def test_samples_of_a_large_graph_are_taken_when_it_is_their_turn() -> None:

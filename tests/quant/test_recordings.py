@@ -114,6 +114,19 @@ def test_a_table_that_fits_no_input_is_refused(
     assert (caught.value.code, words in str(caught.value)) == (code, True), caught.value
 
 
+@pytest.mark.parametrize(("text", "is_read"), [("1\n2\n", True), ("1,2\n3,4\n", False)])
+def test_a_row_of_a_number_without_axes_is_one(text: str, is_read: bool, tmp_path: Path) -> None:
+    graph = GraphBuilder()
+    x = graph.input(TensorType((), ElementType.F32), "x")
+    made = graph.finish(graph.add(Reshape((1,)), x))
+    file = write(tmp_path / "data.csv", text)
+    if is_read:
+        assert [sample[0].item() for sample in read_samples(made, file)] == [1.0, 2.0]
+    else:
+        with pytest.raises(GlowmcuError, match="a row has 2 numbers; expected 1 of input 'x'"):
+            list(read_samples(made, file))
+
+
 def stored_sound_network(length: int = 4) -> Graph:
     graph = GraphBuilder()
     sound = TensorType((1, length), ElementType.I16, Quantization((2.0**-15,), (0,)))

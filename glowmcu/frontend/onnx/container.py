@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -203,10 +204,8 @@ def _declared(graph: Any, onnx: Any) -> dict[str, InputRecord]:
     """Types of inner results as the file has them; those that no tensor has are left out."""
     records = {}
     for item in (*graph.value_info, *graph.output):
-        try:
+        with suppress(ValueError):
             records[item.name] = _input(item, onnx)
-        except ValueError:
-            continue
     return records
 
 

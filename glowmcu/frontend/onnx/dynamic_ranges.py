@@ -55,8 +55,6 @@ def with_real_activations(model: OnnxRecord) -> OnnxRecord:
 
 def dynamic_products(model: OnnxRecord) -> list[Product]:
     """All of a graph; what something else reads as integers is none."""
-    if not any(op.kind in _PRODUCTS for op in model.nodes):
-        return []
     found = _Search(model)
     products = [found.product(op) for op in model.nodes if op.kind in _PRODUCTS]
     return [product for product in products if product is not None]

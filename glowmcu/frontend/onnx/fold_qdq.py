@@ -294,12 +294,13 @@ class _Folding:
     def _emit(
         self, node: Node, inputs: tuple[Value, ...], rule: QuantizationRule, result: Form | None
     ) -> None:
-        outputs = tuple(
-            self._own_value(value, result.of(value.type.shape))
-            if result is not None and _is_real(value)
-            else value
-            for value in node.outputs
-        )
+        outputs = node.outputs
+        if result is not None:
+            # Positions beside elements (top_k) are no real numbers.
+            outputs = tuple(
+                self._own_value(value, result.of(value.type.shape)) if _is_real(value) else value
+                for value in outputs
+            )
         reference = outputs[0].type if _is_real(node.output) else inputs[rule.activations[0]].type
         op = with_stored_attributes(node.op, reference)
         new = replace(node, op=op, inputs=inputs, outputs=outputs)
@@ -308,8 +309,8 @@ class _Folding:
         for old, value in zip(node.outputs, outputs, strict=True):
             if _keeps_values(node):
                 self._keep_clamp(inputs, value)
-            # Positions beside elements (top_k) have parameters of those, and these no clamp.
-            self._stored[old] = value if result is None else self._within(value, result)
+            # A pair that follows says where its type ends.
+            self._stored[old] = value
 
     def _result(
         self, node: Node, rule: QuantizationRule, first: TensorType, wide: bool

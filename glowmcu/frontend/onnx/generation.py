@@ -29,20 +29,16 @@ def import_constant_of_shape(state: Import, op: NodeRecord) -> None:
 def import_eye_like(state: Import, op: NodeRecord) -> None:
     """Ones on a diagonal of a matrix of the operand's shape."""
     x = state.value(op, 0)
-    element = x.type.element
-    if op.has("dtype"):
-        chosen, type_name = element_of(op.integer("dtype", 0))
-        if chosen is None:
-            raise Unsupported("GM105", f"EyeLike of {type_name} is not supported")
-        dtype = chosen.numpy
-    else:
-        dtype = element.numpy
+    said = op.integer("dtype", 0)
+    element, type_name = element_of(said) if said else (x.type.element, "")
+    if element is None:
+        raise Unsupported("GM105", f"EyeLike of {type_name} is not supported")
     if x.type.rank != 2:
         raise Unsupported("GM106", f"EyeLike: expected a matrix, got {x.type}")
     rows, columns = x.type.shape
     state.builder.afford(x.type.shape, 8, "a constant")
     eye = np.eye(rows, columns, op.integer("k", 0))
-    state.bind_constant(op, eye.astype(dtype))
+    state.bind_constant(op, eye.astype(element.numpy))
 
 
 @importer("Range")

@@ -17,7 +17,13 @@ from glowmcu.frontend.control_flow import Effort
 from glowmcu.frontend.control_flow_nodes import Inside
 from glowmcu.frontend.graph_builder import GraphBuilder, check_tensor_size
 from glowmcu.frontend.known_inputs import bound_data, must_be_known, open_batches
-from glowmcu.frontend.onnx.container import InputRecord, NodeRecord, OnnxRecord, tensor_data
+from glowmcu.frontend.onnx.container import (
+    OLDEST_OPSET,
+    InputRecord,
+    NodeRecord,
+    OnnxRecord,
+    tensor_data,
+)
 from glowmcu.frontend.onnx.operand_counts import expect_counts
 from glowmcu.frontend.onnx.string_categories import Categories
 from glowmcu.frontend.open_shapes import open_shape
@@ -86,7 +92,7 @@ class Import:
         self.builder: GraphBuilder = around if inside is None else inside.builder
         #: Goes before the names of what this graph makes.
         self.place: str = "" if outer is None else outer.place
-        self.opset = model.opsets.get("ai.onnx", 0)
+        self.opset = model.opsets.get("ai.onnx", OLDEST_OPSET)
         self._values: dict[str, Value] = {}
         self._constants: dict[tuple[int, str], Value] = {} if outer is None else outer._constants
         self._sequences: dict[str, tuple[Value, ...]] = {}

@@ -65,8 +65,6 @@ def find_chains(
 
 def _reach(node: Node, reach: Mapping[Value, float], constants: PairConstants) -> float | None:
     """The greatest magnitude of the result; None if `node` is no part of a chain."""
-    if not node.outputs[0].type.element.is_float:
-        return None
     if isinstance(node.op, MeanVarianceNormalization):
         return math.sqrt(node.output.type.shape[-1])
     known = [value for value in node.inputs if value in reach]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from glowmcu.frontend.graph_builder import expect_few
+from glowmcu.frontend.onnx.table_columns import is_column, taken_columns
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.rewriting import Context, rewrite
@@ -21,7 +22,6 @@ from glowmcu.ops.elementwise import Mul
 from glowmcu.ops.gather import Gather
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.reduction import ReduceProd
-from glowmcu.ops.slicing import Slice
 
 #: Fewer products stay as they are, and those of more factors.
 _FEWEST, _MOST_FACTORS = 3, 8
@@ -47,7 +47,7 @@ class _Product:
 def _join(context: Context, node: Node) -> Sequence[Value] | None:
     if not isinstance(node.op, Concatenation) or node.op.axis != 1:
         return None
-    if len(node.inputs) < _FEWEST or not all(_is_column(value.type) for value in node.inputs):
+    if len(node.inputs) < _FEWEST or not all(is_column(value.type) for value in node.inputs):
         return None
     products: list[_Product] = []
     for value in node.inputs:
@@ -61,10 +61,6 @@ def _join(context: Context, node: Node) -> Sequence[Value] | None:
         return None
     (table,) = tables
     return _added(context, node, table, [one.places for one in products], longest)
-
-
-def _is_column(type_: TensorType) -> bool:
-    return type_.element is ElementType.F32 and type_.rank == 2 and type_.shape[1] == 1
 
 
 def _product(context: Context, value: Value) -> _Product | None:
@@ -81,22 +77,10 @@ def _product(context: Context, value: Value) -> _Product | None:
     if node is not None and isinstance(node.op, Cast) and value.type.element is ElementType.F32:
         (value,) = node.inputs
         node = context.producer(value)
-    if node is None or value.type.element not in _TABLES or node.inputs[0].type.rank != 2:
+    if node is None or value.type.element not in _TABLES:
         return None
-    places = _places(context, node)
+    places = taken_columns(context, node)
     return None if places is None else _Product(node.inputs[0], places)
-
-
-def _places(context: Context, node: Node) -> tuple[int, ...] | None:
-    """Which columns a slice or gather takes of all rows."""
-    if isinstance(node.op, Slice):
-        (first, begin), (rows, count), (down, step) = node.op.begin, node.op.size, node.op.step
-        is_all_rows = (first, rows, down) == (0, node.inputs[0].type.shape[0], 1)
-        return tuple(begin + i * step for i in range(count)) if is_all_rows else None
-    if not isinstance(node.op, Gather) or node.op.axis != 1 or node.op.batch_dims:
-        return None
-    known = context.constant(node.inputs[1])
-    return None if known is None else tuple(int(place) for place in known.reshape(-1))
 
 
 def _added(

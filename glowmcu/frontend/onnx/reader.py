@@ -85,8 +85,8 @@ def _outputs(state: Import, name: str) -> dict[str, Value]:
 
 def _output(state: Import, name: str, value: Value) -> Value:
     element, type_name = state.model.output_types[name]
-    is_index = type_name == "STRING" and value.type.element is ElementType.I64
-    is_index = is_index and bool(state.class_indices)
+    may_be_index = bool(state.class_indices) and value.type.element is ElementType.I64
+    is_index = type_name == "STRING" and may_be_index
     if type_name != "UNDEFINED" and element is not value.type.element and not is_index:
         raise Unsupported(
             "GM105",
@@ -108,8 +108,6 @@ def _unknown_options(model: OnnxRecord, options: InputOptions, file_name: str) -
 
 def _unused_custom(model: OnnxRecord, options: InputOptions, file_name: str) -> list[Problem]:
     """C for operators that no node is, of graphs in attributes neither."""
-    if not options.custom:
-        return []
     nodes = list(all_nodes(model))
     used = {custom_kind(op, options.custom) or "" for op in nodes}
     foreign = {f"{op.domain}.{op.kind}" for op in nodes if not op.domain.startswith("ai.onnx")}

@@ -51,7 +51,7 @@ def _declared(record: InputRecord | None) -> TensorType | None:
     if record is None or record.element is None or record.sizes is None:
         return None
     sizes = tuple(size for size in record.sizes if isinstance(size, int))
-    if len(sizes) != len(record.sizes) or min(sizes, default=0) < 0:
+    if len(sizes) != len(record.sizes) or any(size < 0 for size in sizes):
         return None
     try:
         check_tensor_size(sizes, record.element.size_bytes, "a result")

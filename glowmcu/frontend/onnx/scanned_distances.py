@@ -19,7 +19,7 @@ def scanned_distances(scan: ScanSlices) -> list[Value] | None:
     distances from its slice; None for any other.
     """
     operands = (*scan.carried, *scan.scanned)
-    if len(scan.carried) != 1 or len(operands) != 2 or len(scan.output_axes) != 1:
+    if not len(scan.carried) == len(scan.scanned) == len(scan.output_axes) == 1:
         return None
     ways = (*scan.axes, *scan.backward, *scan.output_axes, *scan.output_backward)
     if any(ways) or any(value.type.rank != 2 for value in operands):
@@ -34,7 +34,8 @@ def scanned_distances(scan: ScanSlices) -> list[Value] | None:
 
 def _are_distances(body: OnnxRecord) -> bool:
     """Whether it sums the squares of (rows - slice) along the last axis."""
-    made_by = {name: node for node in body.nodes for name in node.outputs}
+    known = [node for node in body.nodes if node.domain == "ai.onnx"]
+    made_by = {name: node for node in known for name in node.outputs}
     rows, slice_ = (item.name for item in body.inputs[:2])
     carried, distances = (_behind_identities(name, made_by) for name in body.outputs[:2])
     total = made_by.get(distances)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from glowmcu.frontend.onnx.table_columns import is_column, taken_columns
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.rewriting import Context, rewrite
@@ -23,7 +24,6 @@ from glowmcu.ops.gather import Gather
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.reduction import Sum
 from glowmcu.ops.shape import Reshape
-from glowmcu.ops.slicing import Slice
 
 #: Below it the nodes stay as they are.
 _FEWEST = 3
@@ -57,12 +57,13 @@ def _join(context: Context, node: Node) -> Sequence[Value] | None:
     sums: list[_Columns] = []
     for value in node.inputs:
         found = _columns(context, value, 0)
-        terms = len(found.places) * len(node.inputs) if found is not None else 0
-        if found is None or not 1 < terms <= _MOST_TERMS:
+        if found is None:
             return None
         sums.append(found)
     table, count = sums[0].table, len(sums[0].places)
-    if count < 2 or any((one.table, len(one.places)) != (table, count) for one in sums):
+    if any((one.table, len(one.places)) != (table, count) for one in sums):
+        return None
+    if not 1 < count <= _MOST_TERMS // len(sums):
         return None
     offsets = [one.offset for one in sums]
     if any(offsets) and not (_is_of_flags(context, table) and max(map(abs, offsets)) < 2**20):
@@ -71,44 +72,21 @@ def _join(context: Context, node: Node) -> Sequence[Value] | None:
 
 
 def _joins_columns(node: Node) -> bool:
-    return len(node.inputs) >= _FEWEST and all(_is_column(value.type) for value in node.inputs)
-
-
-def _is_column(type_: TensorType) -> bool:
-    return type_.element is ElementType.F32 and type_.rank == 2 and type_.shape[1] == 1
+    return len(node.inputs) >= _FEWEST and all(is_column(value.type) for value in node.inputs)
 
 
 def _columns(context: Context, value: Value, depth: int) -> _Columns | None:
     """What `value` is a sum of; None for anything else."""
     node = context.producer(value)
-    if node is None or depth > _MOST_STEPS or not _is_column(value.type):
+    if node is None or depth > _MOST_STEPS or not is_column(value.type):
         return None
-    if isinstance(node.op, Slice | Gather):
-        return _column(context, node)
     if isinstance(node.op, Neg):
         found = _columns(context, node.inputs[0], depth + 1)
         return None if found is None else found.negated()
     if isinstance(node.op, Add | Sub) and node.op.clamp is None:
         return _sum(context, node, depth)
-    return None
-
-
-def _column(context: Context, node: Node) -> _Columns | None:
-    """A single column of a table with the same rows."""
-    table = node.inputs[0]
-    if table.type.rank != 2:
-        return None
-    if isinstance(node.op, Slice):
-        place = node.op.begin[1]
-        is_all_rows = node.op.begin[0] == 0 and node.op.step[0] == 1
-        if not is_all_rows or node.op.size[0] != table.type.shape[0]:
-            return None
-        return _Columns(table, (place,), (1,))
-    known = context.constant(node.inputs[1])
-    is_of_columns = isinstance(node.op, Gather) and node.op.axis == 1 and not node.op.batch_dims
-    if known is None or known.size != 1 or not is_of_columns:
-        return None
-    return _Columns(table, (int(known.reshape(-1)[0]),), (1,))
+    places = taken_columns(context, node)
+    return None if places is None else _Columns(node.inputs[0], places, (1,))
 
 
 def _sum(context: Context, node: Node, depth: int) -> _Columns | None:
@@ -135,8 +113,9 @@ def _sum(context: Context, node: Node, depth: int) -> _Columns | None:
 def _is_of_flags(context: Context, table: Value) -> bool:
     """Whether all sums with small whole numbers are exact in any order."""
     node = context.producer(table)
-    is_cast = node is not None and isinstance(node.op, Cast)
-    return is_cast and node is not None and node.inputs[0].type.element is ElementType.BOOL
+    if node is None or not isinstance(node.op, Cast):
+        return False
+    return node.inputs[0].type.element is ElementType.BOOL
 
 
 def _added(context: Context, node: Node, sums: Sequence[_Columns]) -> Sequence[Value]:

@@ -16,8 +16,8 @@ from glowmcu.ops.wide import INT16_MAX
 _BYTES = (ElementType.I8, ElementType.UI8)
 #: What sums of products have room for beside it.
 _LARGEST_BIAS = {ElementType.I32: 2**30, ElementType.I64: 2**46}
-#: Of a channel's weights that int8 around zero does not hold, in steps of the file.
-_WIDEST_STEP = 1.5
+#: Of a weight that int8 around zero does not hold, in steps of the file: 1.5 times as far as it.
+_FARTHEST = 190
 
 
 def centred(
@@ -28,21 +28,17 @@ def centred(
     Exact wherever int8 holds the distances to the zero point; a channel that reaches farther takes
     a wider step. None if that were half as wide again, or weights are no steps of their pair.
     """
-    along = [1] * real.ndim
-    along[axis] = -1
-    count = real.shape[axis]
+    along, count = [1] * real.ndim, real.shape[axis]
+    along[axis] = count
     scales = np.broadcast_to(np.array(quantization.scales, np.float32), count)
     offsets = np.rint(real / scales.reshape(along))
     if not np.array_equal(offsets.astype(np.float32) * scales.reshape(along), real):
         return None
     others = tuple(i for i in range(real.ndim) if i != axis)
-    farthest = np.abs(offsets).max(axis=others, initial=0.0)
-    is_held = (offsets.min(axis=others, initial=0.0) >= -128) & (
-        offsets.max(axis=others, initial=0.0) <= 127
-    )
-    steps = np.where(is_held, 1.0, farthest / 127)
-    if steps.max(initial=1.0) > _WIDEST_STEP:
+    farthest = np.where(offsets == -128, 127, np.abs(offsets)).max(axis=others, initial=127)
+    if (farthest > _FARTHEST).any():
         return None
+    steps = farthest / 127
     stored = np.rint(offsets / steps.reshape(along)).astype(np.int8)
     wider = (scales * steps).astype(np.float32)
     numbers = tuple(float(scale) for scale in wider)

@@ -25,8 +25,6 @@ from glowmcu.frontend.tflite.compressed_tensors import (
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import TensorType
 
-#: A stride of the value tables is a byte.
-_LONGEST_TABLE = 255
 #: By how many bits a table of codes is looked up.
 _LOOKED_UP_BITS = 6
 #: Of a 16-bit entry: how far on the next table is, and where the count of bits stands.
@@ -66,7 +64,7 @@ def _by_table(flat: Array, type_: TensorType) -> CompressedWeights | None:
     tables = [np.unique(row) for row in rows]
     longest = max(len(table) for table in tables)
     width = max(1, (longest - 1).bit_length())
-    if width > MOST_BITS or longest > _LONGEST_TABLE:
+    if width > MOST_BITS:
         return None
     indices = np.empty(flat.size, np.uint8)
     indices[order] = np.concatenate(

@@ -129,7 +129,7 @@ def read_container(data: bytes, file_name: str) -> ModelRecord:
     """Parse `data`, once for all who look into a model. Raises GM101 (no flatbuffer, truncated,
     damaged).
     """
-    if len(data) < 8 or data[4:8] != b"TFL3":
+    if data[4:8] != b"TFL3":
         found = f"got {data[4:8]!r}" if data else "the file is empty"
         raise error(
             "GM101",

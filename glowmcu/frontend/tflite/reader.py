@@ -63,9 +63,9 @@ def read_tflite(data: bytes, file_name: str, options: InputOptions | None = None
 def _unused_custom(model: ModelRecord, options: InputOptions, file_name: str) -> list[Problem]:
     """C for operators that none is, in no subgraph either."""
     names = {op.name for graph in (model, *model.others) for op in graph.operators}
-    foreign = {name.removeprefix("CUSTOM ") for name in names - load_importers().keys()}
-    customs = {name.removeprefix("CUSTOM ") for name in names if name.startswith("CUSTOM ")}
-    return unused_custom(options.custom, foreign | customs, foreign | customs, file_name)
+    own = {name for name in load_importers() if not name.startswith("CUSTOM ")}
+    foreign = {name.removeprefix("CUSTOM ") for name in names - own}
+    return unused_custom(options.custom, foreign, foreign, file_name)
 
 
 def _outputs(state: Import, file_name: str, problems: list[Problem]) -> list[Value]:
