@@ -143,6 +143,9 @@ def bundles() -> dict[str, Checked | Asked]:
     )
     for family in _FAMILIES[:3]:
         found[f"random {family}, hazard3"] = _random(family, "hazard3")
+    for core in ("cortex-m0plus", "cortex-m55"):
+        for family in ("pool_2d", "transpose_conv_2d"):
+            found[f"random {family}, {core}"] = _random(family, core)
     for family in _PORTABLE_FAMILIES:
         found[f"random {family}, cortex-m4"] = _random(family, "cortex-m4")
     return found

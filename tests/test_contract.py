@@ -193,6 +193,8 @@ def samples() -> dict[str, bytes]:
             found[f"{kind}, {name}"] = test_pooling.pool_model(kind, case)
             real = test_pooling.pool_model(kind, case, dtype="float32")
             found[f"{kind}, {name}, real numbers"] = real
+        words = test_pooling.Case((1, 7, 5, 8), (3, 3), (2, 2), "SAME")
+        found[f"{kind}, eight channels"] = test_pooling.pool_model(kind, words)
         case = test_pooling.CASES["batch of three"]
         found[f"int16 {kind}"] = test_pooling.pool_model(kind, case, dtype="int16")
     found["MAX_POOL_2D, uint8"] = test_pooling.pool_model("MAX_POOL_2D", case, dtype="uint8")

@@ -210,6 +210,7 @@ TIGHT = {
     "average_pool_2d.dsp": "AVERAGE_POOL_2D, odd size, nine channels",
     "average_pool_2d.mve": "AVERAGE_POOL_2D, odd size, nine channels",
     "average_pool_2d.portable": "AVERAGE_POOL_2D, odd size, same padding",
+    "average_pool_2d.words_nodsp": "AVERAGE_POOL_2D, eight channels",
     "average_pool_2d.portable_f32": "AVERAGE_POOL_2D, odd size, same padding, real numbers",
     "cast.portable": "int8 to int32",
     "conv_2d.matrix_f32": "1x1, five columns, real numbers",
@@ -253,6 +254,7 @@ TIGHT = {
     "matrix.nibbles_windows_mve": "3x3, weights of four bits",
     "matrix.windows_mve": "CONV_2D, odd size, same padding",
     "max_pool_2d.dsp": "MAX_POOL_2D, odd size, nine channels",
+    "max_pool_2d.words_nodsp": "MAX_POOL_2D, eight channels",
     "max_pool_2d.portable": "MAX_POOL_2D, odd size, same padding",
     "mul.dsp": "mul",
 }

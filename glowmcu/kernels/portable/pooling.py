@@ -5,6 +5,7 @@ from __future__ import annotations
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.layer_fields import float_clamp_fields, is_float, is_int8
 from glowmcu.kernels.common.overlap import channel_overlaps
+from glowmcu.kernels.common.pool_layer import pool_grid
 from glowmcu.kernels.common.window_work import window_work
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.ops.pooling import AveragePool2D, L2Pool2D, LpPool2D, MaxPool2D, MaxPoolIndices2D
@@ -36,26 +37,6 @@ def pool_work(site: Site) -> dict[str, float]:
         "row": window.rows * channels,
         "tap": window.taps * channels,
     }
-
-
-def pool_grid(site: Site) -> Parameters:
-    """Where windows lie, as a `glowmcu_pool_grid`."""
-    op, x, out = _op(site), site.signature.inputs[0], site.signature.output
-    fields = (
-        Field("in_height", x.shape[1]),
-        Field("in_width", x.shape[2]),
-        Field("channels", x.shape[3]),
-        Field("out_width", out.shape[2]),
-        Field("kernel_height", op.kernel[0]),
-        Field("kernel_width", op.kernel[1]),
-        Field("stride_y", op.strides[0]),
-        Field("stride_x", op.strides[1]),
-        Field("dilation_y", op.dilations[0]),
-        Field("dilation_x", op.dilations[1]),
-        Field("pad_top", op.padding[0]),
-        Field("pad_left", op.padding[1]),
-    )
-    return Parameters("glowmcu_pool_grid", fields)
 
 
 def _grid(site: Site) -> Field:
