@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from tests.memplan.foreign_models import MODELS as SMALL_MODELS
 from tests.memplan.foreign_models import Network
 from tests.memplan.spatial_models import Image, Window
@@ -32,6 +34,23 @@ class DeepNetwork(Network):
         deep = self.depthwise(deep, window, activation="RELU")
         narrow = self.conv(deep, channels, POINT)
         return self.add(narrow, x) if sums and narrow.shape == x.shape else narrow
+
+    def spread(self, x: Image, channels: int, size: int, activation: str = "NONE") -> Image:
+        """A transposed convolution, `size` taps high and wide, to twice the height and width."""
+        height, width, depth = x.shape
+        weights = self._weights((channels, size, size, depth), 0)
+        shape = 2 * height, 2 * width, channels
+        zero_point = -128 if activation == "RELU" else 7
+        taps = max(size * size * depth // 4, 1)
+        result = self._image(shape, x.scale * float(np.sqrt(taps)) / 2, zero_point)
+        sizes = self.builder.constant(self._name("s"), np.array((1, *shape), np.int32))
+        options = {
+            "padding": "SAME", "stride_h": 2, "stride_w": 2,
+            "fused_activation_function": activation,
+        }  # fmt: skip
+        operands = [sizes, weights, x.ref, self._bias(x, channels)]
+        self.builder.op("TRANSPOSE_CONV", operands, [result.ref], options)
+        return result
 
     def swish(self, x: Image) -> Image:
         """Each element times its own gate."""
@@ -74,6 +93,17 @@ def u_net(size: int = 64, depth: int = 3, first: int = 8) -> bytes:
     return model.finish(model.conv(x, 2, POINT))
 
 
+def autoencoder(size: int = 32) -> bytes:
+    """Three convolutions down, three transposed ones up, with kernels of 2x2, 3x3 and 4x4."""
+    model = DeepNetwork(45)
+    x = model.input(size, size, 3)
+    for channels in (16, 32, 32):
+        x = model.conv(x, channels, HALF, "RELU")
+    for channels, kernel in ((32, 2), (16, 3), (8, 4)):
+        x = model.spread(x, channels, kernel, "RELU")
+    return model.finish(model.conv(x, 3, POINT))
+
+
 def _twice(model: DeepNetwork, x: Image, channels: int) -> Image:
     return model.conv(model.conv(x, channels, Window(), "RELU"), channels, Window(), "RELU")
 
@@ -103,6 +133,7 @@ MODELS: dict[str, Callable[[], bytes]] = {
     "MobileNetV2 0.35, 96x96": mobile_net_v2,
     "squeeze and excite, 64x64": squeezed_net,
     "U-Net, 64x64": u_net,
+    "autoencoder, 32x32": autoencoder,
     "temporal convolutions, 256 steps": temporal_net,
     "transformer's MLP, 64 tokens": transformer_mlp,
     **SMALL_MODELS,
