@@ -18,9 +18,9 @@ REASONS = {
     "two bytes and more, and `speed` takes them. With them, a pixel alone is quick enough.",
     "depthwise_conv_2d.portable": "A few pixels with a window beyond 3x3, mostly outside the "
     "image, or a multiplier: what the kernel of any window sets up takes as long.",
-    "transpose_conv_2d": "Blocks of pixels are a convolution, which has kernels; but of two "
-    "images, of results that reach beyond all windows, and where half of the taps of a block are "
-    "zeros.",
+    "transpose_conv_2d": "Blocks of pixels are a convolution, which has kernels; but not of two "
+    "images, nor of results that reach beyond all windows; where half of the taps are zeros it is "
+    "slower, and without DSP instructions `balanced` weighs the flash of packed weights.",
     "batch_matmul": "Both operands change, so that nothing is packed before the run. Of a constant "
     "operand it is a fully connected layer, which has kernels.",
     "log_softmax": "32-bit fixed point of exponentials and a logarithm are its work.",
