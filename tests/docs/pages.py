@@ -126,7 +126,9 @@ BROUGHT = {
     "docs/from_quantized_training.md": Brought(needs=("torch", "brevitas", "onnxoptimizer")),
     "docs/from_scikit_learn.md": Brought(needs=("sklearn", "skl2onnx")),
     "docs/limits.md": Brought({"large.tflite": DIGITS / "digits_int8.tflite"}),
-    "docs/memory.md": Brought({"digits.tflite": DIGITS / "digits_int8.tflite"}),
+    "docs/memory.md": Brought(
+        dict.fromkeys(("digits.tflite", "ad_int8.tflite"), DIGITS / "digits_int8.tflite")
+    ),
     "docs/onnx.md": Brought({"model.onnx": _reshaping, "shape.npy": _shape}),
     "docs/open_sizes.md": Brought({"model.onnx": _open_sequence}),
     "docs/oracles.md": Brought(
