@@ -115,15 +115,18 @@ def test_what_is_no_convolution_stays_what_it_is(case: Case) -> None:
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("core_name", ["cortex-m4", "cortex-m0plus", "cortex-m55", "hazard3"])
-def test_it_takes_about_the_cycles_that_are_estimated(core_name: str) -> None:
+@pytest.mark.parametrize(
+    ("core_name", "most"),
+    [("cortex-m4", 0.2), ("cortex-m0plus", 0.58), ("cortex-m55", 0.09), ("hazard3", 0.62)],
+)
+def test_it_takes_about_the_cycles_that_are_estimated(core_name: str, most: float) -> None:
     case = Case((1, 8, 12, 16), 8, (2, 2), (2, 2))
     found = selected(case, core_name)
     assert isinstance(found.kernel, SubPixel)
     run = check_forced(transpose_conv_model(case), found.kernel_name, core_name, counts_cycles=True)
-    assert run.cycles == pytest.approx(found.cost.cycles, rel=0.4)
-    others = dict(found.alternatives)
-    assert found.cost.cycles < 0.95 * others["transpose_conv_2d.portable"].cycles
+    assert run.cycles is not None
+    assert 0.65 * found.cost.cycles < run.cycles < 0.95 * found.cost.cycles
+    assert found.cost.cycles < most * dict(found.alternatives)["transpose_conv_2d.portable"].cycles
 
 
 @pytest.mark.parametrize("name", ["taps of some pixels only", "a column", "stride 1"])

@@ -42,17 +42,22 @@ def most_taps(site: Site) -> int:
     return min(kernel_height, height) * min(kernel_width, width)
 
 
-def word_work(site: Site) -> dict[str, float]:
-    """Four channels at a time."""
+def pool_work(site: Site, unit: str, at_once: int) -> dict[str, float]:
+    """`at_once` channels of a window at a time, whose results are called a `unit`."""
     window = window_work(window_op(site), site.signature, window_op(site).kernel)
-    words = -(-site.signature.output.shape[3] // 4)
+    groups = -(-site.signature.output.shape[3] // at_once)
     return {
         "call": 1.0,
         "pixel": window.pixels,
-        "word": window.pixels * words,
-        "row": window.rows * words,
-        "tap": window.taps * words,
+        unit: window.pixels * groups,
+        "row": window.rows * groups,
+        "tap": window.taps * groups,
     }
+
+
+def word_work(site: Site) -> dict[str, float]:
+    """Four channels at a time."""
+    return pool_work(site, "word", 4)
 
 
 def word_code(site: Site, function: str, header: str, struct: str) -> KernelCode:

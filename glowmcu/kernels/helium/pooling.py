@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from glowmcu.kernels.common.layer_fields import is_int8
 from glowmcu.kernels.common.overlap import channel_overlaps
-from glowmcu.kernels.common.window_work import window_work
+from glowmcu.kernels.common.pool_layer import pool_work
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, kernel
 from glowmcu.kernels.portable.pooling import integer_code
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
@@ -35,15 +35,7 @@ class _VectorPool(Kernel):
         return target.core.has_mve and is_int8(site) and enough
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        window = window_work(_op(site), site.signature, _op(site).kernel)
-        vectors = -(-site.signature.output.shape[3] // _LANES)
-        return {
-            "call": 1.0,
-            "pixel": window.pixels,
-            "eight": window.pixels * vectors,
-            "row": window.rows * vectors,
-            "tap": window.taps * vectors,
-        }
+        return pool_work(site, "eight", _LANES)
 
     def cost(self, site: Site, target: Target) -> Cost:
         work = self.work(site, target)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.layer_fields import float_clamp_fields, is_float, is_int8
 from glowmcu.kernels.common.overlap import channel_overlaps
-from glowmcu.kernels.common.pool_layer import pool_grid
-from glowmcu.kernels.common.window_work import window_work
+from glowmcu.kernels.common.pool_layer import pool_grid, pool_work
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.ops.pooling import AveragePool2D, L2Pool2D, LpPool2D, MaxPool2D, MaxPoolIndices2D
 
@@ -24,19 +23,6 @@ def pool_cycles(site: Site, per_tap: float, per_output: float) -> float:
     outputs = site.signature.output.element_count
     taps = outputs * _op(site).kernel[0] * _op(site).kernel[1]
     return per_tap * taps + per_output * outputs
-
-
-def pool_work(site: Site) -> dict[str, float]:
-    """Of one channel at a time over the window."""
-    window = window_work(_op(site), site.signature, _op(site).kernel)
-    channels = site.signature.output.shape[3]
-    return {
-        "call": 1.0,
-        "pixel": window.pixels,
-        "output": window.pixels * channels,
-        "row": window.rows * channels,
-        "tap": window.taps * channels,
-    }
 
 
 def _grid(site: Site) -> Field:
@@ -77,7 +63,7 @@ class PortableAveragePool2D(Kernel):
         return is_int8(site)
 
     def work(self, site: Site, target: Target) -> dict[str, float]:
-        return pool_work(site)
+        return pool_work(site, "output", 1)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         return integer_code(site, "average_pool_2d")
@@ -91,7 +77,7 @@ class PortableMaxPool2D(Kernel):
         return is_int8(site)
 
     def work(self, site: Site, target: Target) -> dict[str, float]:
-        return pool_work(site)
+        return pool_work(site, "output", 1)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         return integer_code(site, "max_pool_2d")
@@ -119,7 +105,7 @@ class FloatAveragePool2D(Kernel):
         return is_float(site)
 
     def work(self, site: Site, target: Target) -> dict[str, float]:
-        return pool_work(site)
+        return pool_work(site, "output", 1)
 
     def cost(self, site: Site, target: Target) -> Cost:
         per_tap, per_output = (6.0, 40.0) if target.core.has_fpu else (60.0, 250.0)
@@ -137,7 +123,7 @@ class FloatMaxPool2D(Kernel):
         return is_float(site)
 
     def work(self, site: Site, target: Target) -> dict[str, float]:
-        return pool_work(site)
+        return pool_work(site, "output", 1)
 
     def cost(self, site: Site, target: Target) -> Cost:
         per_tap, per_output = (7.0, 25.0) if target.core.has_fpu else (30.0, 80.0)
