@@ -15,7 +15,7 @@ from glowmcu.ir.operation import Array
 _COLUMNS = 100
 _INDENT = 4
 #: Elements that are turned into text together.
-_AT_ONCE = 1 << 16
+_AT_ONCE = 1 << 13
 #: Integers of 8 bits, signed or not.
 _LEAST_SMALL, _MOST_SMALL = -128, 255
 

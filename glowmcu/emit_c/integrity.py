@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from glowmcu.ir.kernel_code import ConstantArray, Parameters
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ class CheckedBytes:
 
     at: str
     width: int
-    data: bytes
+    data: bytes | memoryview
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,8 @@ def _number(value: int | float | ConstantArray | None) -> bytes:
 def checked_array(symbol: str, constant: ConstantArray | ArrayView) -> CheckedBytes:
     """All elements of an array."""
     data = constant.data
-    little = data.astype(data.dtype.newbyteorder("<"), copy=False)
-    return CheckedBytes(symbol, data.dtype.itemsize, little.tobytes())
+    little = np.ascontiguousarray(data, data.dtype.newbyteorder("<"))
+    return CheckedBytes(symbol, data.dtype.itemsize, little.reshape(-1).view(np.uint8).data)
 
 
 def checked_tables(header: str) -> Iterator[CheckedBytes]:

@@ -5,13 +5,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable, Mapping
 from dataclasses import fields, is_dataclass
 
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
-from glowmcu.ir.operation import Operation
+from glowmcu.ir.operation import Array, Operation
+
+#: Arrays of more bytes are told apart by a digest: keys of all weights would be as large as these.
+_WHOLE_BYTES = 1024
 
 
 def operation_key(op: Operation) -> Hashable:
@@ -21,7 +25,7 @@ def operation_key(op: Operation) -> Hashable:
 
 def _key(value: object) -> Hashable:
     if isinstance(value, np.ndarray):
-        return (value.dtype.str, value.shape, value.tobytes())
+        return (value.dtype.str, value.shape, _content(value))
     if isinstance(value, float):
         return ("float", value.hex())
     if isinstance(value, bool):
@@ -35,6 +39,13 @@ def _key(value: object) -> Hashable:
         return (type(value).__qualname__, *items)
     assert isinstance(value, Hashable), f"{type(value).__name__} cannot be compared"
     return value
+
+
+def _content(array: Array) -> bytes:
+    """The array's bytes, or their digest."""
+    if array.nbytes <= _WHOLE_BYTES:
+        return array.tobytes()
+    return hashlib.sha256(np.ascontiguousarray(array).data).digest()
 
 
 def same_graph(left: Graph, right: Graph) -> bool:

@@ -75,14 +75,16 @@ class ChannelRule:
 
 @dataclass(frozen=True, eq=False)
 class _Layer(ChannelRule):
-    """Weights (O, …, I), bias (O,). `weighted` (O, I): which results read which operand channels:
-    those with a weight other than 0.
+    """Weights (O, …, I), bias (O,). `weighted` (O, I / 8): which results read which operand
+    channels, those with a weight other than 0; a bit each, as `np.packbits` orders them.
     """
 
-    weighted: Mask
+    weighted: npt.NDArray[np.uint8]
 
     def reads(self, results: Masks) -> OperandMasks:
-        return [_any(self.weighted[results[0]], axis=0)]
+        read = np.bitwise_or.reduce(self.weighted[results[0]], axis=0)
+        channels = channel_count(self.node.inputs[0].type)
+        return [np.unpackbits(read, count=channels).astype(np.bool_)]
 
     def follows(self, operands: OperandMasks, results: Masks) -> Masks:
         return results
@@ -286,4 +288,4 @@ def _layer_rule(node: Node, graph: Graph) -> ChannelRule | None:
     assert quantization is not None
     points = np.array(quantization.zero_points).reshape(-1, *[1] * (weights.ndim - 1))
     taps = (weights != points).reshape(weights.shape[0], -1, weights.shape[-1])
-    return _Layer(node, taps.any(axis=1))
+    return _Layer(node, np.packbits(taps.any(axis=1), axis=1))

@@ -25,12 +25,14 @@ from glowmcu.ops.weighted import WeightedOperation
 Pair = tuple[int, int]
 Padding = tuple[int, int, int, int]
 
+#: Elements of an image of which floats are made together.
+_IMAGE_AT_ONCE = 1 << 17
 #: Window sums that become results together.
 _AT_ONCE = 1 << 16
 #: Weights that are widened together.
 _WEIGHTS_AT_ONCE = 1 << 18
 #: Elements of windows that are copied to columns together.
-_COLUMNS_AT_ONCE = 1 << 25
+_COLUMNS_AT_ONCE = 1 << 19
 
 
 def window_extent(kernel: int, dilation: int) -> int:
@@ -151,9 +153,25 @@ class _Convolution(WeightedOperation):
         if signature.output.element.is_float:
             return (clamp_float(self._sums(x, weights) + bias, self.clamp),)
         exact = exact_float(np.moveaxis(weights, self.channel_axis, 0), x.dtype)
-        centred = np.subtract(x, signature.inputs[0].zero_point, dtype=exact)
-        sums = self._sums(centred, weights)
-        return (self._finish(sums, bias, signature, rounding),)
+        results = np.empty(signature.output.shape, signature.output.element.numpy)
+        for first, end in _bands(signature):
+            band, rows = self._band(signature, first, end)
+            centred = np.subtract(x[:, rows], signature.inputs[0].zero_point, dtype=exact)
+            sums = band._sums(centred, weights)
+            results[:, first:end] = self._finish(sums, bias, signature, rounding)
+        return (results,)
+
+    def _band(self, signature: Signature, first: int, end: int) -> tuple[_Convolution, slice]:
+        """The convolution whose results are rows `[first, end)`, and the input's rows for it."""
+        rows = self.input_rows(signature, first, end)[0]
+        assert rows is not None
+        extent = window_extent(signature.inputs[1].shape[1], self.dilations[0])
+        top = first * self.strides[0] - self.padding[0]
+        bottom = (end - 1) * self.strides[0] - self.padding[0] + extent
+        before = min(max(-top, 0), bottom - top)
+        after = bottom - top - before - (rows.end - rows.first)
+        padding = (before, self.padding[1], after, self.padding[3])
+        return replace(self, padding=padding), slice(rows.first, rows.end)
 
     def _finish(self, sums: Array, bias: Array, signature: Signature, rounding: Rounding) -> Array:
         """Results of window sums, some pixels at a time: sums are widened to eight bytes."""
@@ -166,6 +184,15 @@ class _Convolution(WeightedOperation):
             part = slice(start, start + step)
             results[part] = self.results(pixels[part], bias, signature, rounding)
         return results.reshape(sums.shape)
+
+
+def _bands(signature: Signature) -> Iterator[tuple[int, int]]:
+    """Rows of the result that are computed together, `[first, end)`: all of a small image."""
+    height = signature.output.shape[1]
+    largest = max(signature.inputs[0].element_count, signature.output.element_count)
+    step = max(1, height * _IMAGE_AT_ONCE // max(largest, 1))
+    for first in range(0, height, step):
+        yield first, min(first + step, height)
 
 
 @operation("conv_2d")

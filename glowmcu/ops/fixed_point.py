@@ -127,7 +127,9 @@ def exact_float(weights: Array, inputs: npt.DTypeLike) -> type[np.float32] | typ
     """The float type that holds every partial sum of weights (a row an output) times inputs less
     their zero point exactly: below 2^24 the fast one, below 2^53 the other.
     """
-    sizes = np.abs(weights.reshape(len(weights), -1).astype(np.int16)).sum(axis=1, dtype=np.int64)
+    rows = weights.reshape(len(weights), -1)
+    sizes = np.maximum(rows, 0).sum(axis=1, dtype=np.int64)
+    sizes -= np.minimum(rows, 0).sum(axis=1, dtype=np.int64)
     info = np.iinfo(inputs)
     most = int(sizes.max(initial=0)) * (int(info.max) - int(info.min))
     return np.float32 if most < 2**24 else np.float64

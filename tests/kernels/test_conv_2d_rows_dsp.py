@@ -215,4 +215,4 @@ def test_weights_take_no_more_flash_than_in_int8() -> None:
     stream = stream_of(site, window_of(site))
     assert stream is not None
     requantization = 16 * 8
-    assert stream.words.nbytes <= 8 * 9 * 16 + requantization + 3 * 4 * 2
+    assert stream.nbytes == stream.words().nbytes <= 8 * 9 * 16 + requantization + 3 * 4 * 2

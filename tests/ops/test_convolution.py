@@ -9,8 +9,12 @@ import pytest
 
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import RowWindow
+from glowmcu.ir.vector_search import pattern_inputs
+from glowmcu.ops import convolution
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
 from tests.support.oracle import run_tflm
@@ -168,6 +172,20 @@ def test_convolution_equals_tflm(case: Case) -> None:
 @pytest.mark.parametrize("case", DEPTHWISE_CASES.values(), ids=DEPTHWISE_CASES)
 def test_depthwise_convolution_equals_tflm(case: Case) -> None:
     check_model(conv_model("DEPTHWISE_CONV_2D", case), oracle=run_tflm)
+
+
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_images_in_bands_of_rows_are_the_whole_image(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = Case((1, 3, 4, 2), 4, (3, 3), dilations=(9, 9), padding="SAME")  # bands of zeros alone
+    for case in (*SPATIAL.values(), far):
+        graph = read_model(conv_model(kind, case), "m.tflite")
+        inputs = pattern_inputs(graph, 7)
+        monkeypatch.setattr(convolution, "_IMAGE_AT_ONCE", 1 << 17)
+        whole = run_graph(graph, inputs)[0]
+        monkeypatch.setattr(convolution, "_IMAGE_AT_ONCE", 1)
+        assert np.array_equal(run_graph(graph, inputs)[0], whole), case
 
 
 @pytest.mark.parametrize("case", SPATIAL.values(), ids=SPATIAL)

@@ -73,7 +73,7 @@ class Staircase:
     clamp: tuple[int, int]
     rounding: Rounding
 
-    def pick(self, channels: Int64Array) -> Staircase:
+    def pick(self, channels: Int64Array | slice) -> Staircase:
         """Some channels of it."""
         return picked(self, channels)
 
@@ -189,7 +189,11 @@ def staircase(
         multipliers, shifts, bias, *accumulator_range, none, none, zero_point, clamp, rounding
     )  # fmt: skip
     ends = bare.outputs(np.stack(accumulator_range, axis=1) + bias[:, np.newaxis])
-    return replace(bare, firsts=_thresholds(bare), ends=ends)
+    firsts = np.empty((len(bias), len(bare.outputs_above)), np.int64)
+    for start in range(0, len(bias), _CHANNELS_AT_ONCE):
+        some = slice(start, start + _CHANNELS_AT_ONCE)
+        firsts[some] = _thresholds(bare.pick(some))
+    return replace(bare, firsts=firsts, ends=ends)
 
 
 def _thresholds(stairs: Staircase) -> Int64Array:

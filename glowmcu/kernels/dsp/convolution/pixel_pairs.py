@@ -7,7 +7,9 @@ that hold a -128 if that does not fit, or whose sums are too large to be told ap
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +31,18 @@ _END = 0xFFFFFFFF
 
 @dataclass(frozen=True, eq=False)
 class PairStream:
-    """Constants in the inner loop's order, and what the function must be made for."""
+    """Constants in the inner loop's order, and what the function must be made for.
+
+    `weights` are (channels, ...), of which `to_chunks` makes (channels, chunks, steps, 2); `ways`
+    lead from chunk to chunk, in bytes. Nothing is packed before `words` is called: of many layers
+    the size is asked alone.
+    """
 
     form: Form
     wide: bool
-    words: Words
-    group_words: int
+    weights: Array
+    to_chunks: Callable[[Array], Array]
+    ways: tuple[int, ...]
 
     @property
     def kind(self) -> str:
@@ -43,6 +51,50 @@ class PairStream:
     @property
     def shift(self) -> int:
         return self.form.postshift
+
+    @property
+    def groups(self) -> int:
+        """Of four channels."""
+        return -(-len(self.weights) // 4)
+
+    @cached_property
+    def group_words(self) -> int:
+        """Words of a group."""
+        start, tail = _form_words(self.form, np.zeros(4, np.int64), self.wide)
+        return int(start.size) + self._chunk_words * self._chunks_shape[0] + int(tail.size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of `words`."""
+        return 4 * self.groups * self.group_words
+
+    @cached_property
+    def _chunks_shape(self) -> tuple[int, ...]:
+        """How many chunks a channel has, and steps a chunk."""
+        return self.to_chunks(self.weights[:1]).shape[1:3]
+
+    @property
+    def _chunk_words(self) -> int:
+        return (4 if self.wide else 2) * self._chunks_shape[1] + bool(self.ways)
+
+    def words(self) -> Words:
+        """All of them, one group after another."""
+        order = channel_order(len(self.weights))
+        start, tail = _form_words(self.form, order, self.wide)
+        control = np.array([*self.ways, _END] if self.ways else [], np.uint32)
+        weights_end = self.group_words - tail.shape[1]
+        words = np.empty((self.groups, self.group_words), np.uint32)
+        words[:, : start.shape[1]], words[:, weights_end:] = start, tail
+        # A group at a time: a weight is a byte, and four on the way.
+        for group, channels in zip(words, order.reshape(-1, 4), strict=True):
+            chunks = self.to_chunks(self.weights[channels]).astype(np.int32)
+            some = np.where((channels >= 0).reshape(-1, 1, 1, 1), chunks, 0)
+            made = group[start.shape[1] : weights_end].reshape(-1, self._chunk_words)
+            if self.ways:
+                made[:, -1] = control
+            packed = _wide_words(some) if self.wide else _packed_words(some)
+            made[:, : self._chunk_words - bool(self.ways)] = packed.reshape(len(made), -1)
+        return words.reshape(-1)
 
 
 def pair_form(task: RequantizationTask) -> Form | None:
@@ -76,27 +128,6 @@ def channel_order(channels: int) -> npt.NDArray[np.int64]:
     whole = channels // 4 * 4
     last = np.arange(channels - 4, channels) if channels % 4 else np.arange(0)
     return np.concatenate([np.arange(whole), last])
-
-
-def pair_stream(form: Form, chunks: Array, ways: tuple[int, ...], wide: bool) -> PairStream:
-    """`chunks` are weights (channels, chunks, steps, 2); `ways` from chunk to chunk, in bytes."""
-    order = channel_order(len(chunks))
-    start, tail = _form_words(form, order, wide)
-    control = np.array([*ways, _END] if ways else [], np.uint32)
-    per_chunk = (4 if wide else 2) * chunks.shape[2] + bool(ways)
-    weights_end = start.shape[1] + per_chunk * chunks.shape[1]
-    words = np.empty((len(order) // 4, weights_end + tail.shape[1]), np.uint32)
-    words[:, : start.shape[1]], words[:, weights_end:] = start, tail
-    # A group at a time: a weight is a byte, and four on the way.
-    for group, channels in zip(words, order.reshape(-1, 4), strict=True):
-        some = np.where((channels >= 0).reshape(-1, 1, 1, 1), chunks[channels].astype(np.int32), 0)
-        made = group[start.shape[1] : weights_end].reshape(chunks.shape[1], per_chunk)
-        if ways:
-            made[:, -1] = control
-        made[:, : per_chunk - bool(ways)] = (
-            _wide_words(some) if wide else _packed_words(some)
-        ).reshape(len(made), -1)
-    return PairStream(form, wide, words.reshape(-1), words.shape[1])
 
 
 def _packed_words(weights: Array) -> Words:

@@ -7,6 +7,7 @@ computed at a time from one stream of constants. See glowmcu_conv_2d_rows.h.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from glowmcu.kernels.dsp.convolution.pixel_pairs import (
     PairStream,
     needs_wide,
     pair_form,
-    pair_stream,
 )
 from glowmcu.kernels.dsp.convolution.row_window import RowWindow, row_window
 from glowmcu.kernels.dsp.order.macros import in_statements
@@ -121,7 +121,7 @@ def stream_of(site: Site, window: RowWindow) -> PairStream | None:
         return None
     weights = constant(site, 1)
     wide = needs_wide(form, task, weights)
-    return pair_stream(form, row_chunks(window, weights), window.ways, wide)
+    return PairStream(form, wide, weights, partial(row_chunks, window), window.ways)
 
 
 #: What a group of four channels costs beside its products, in that of the shortest form.
@@ -143,7 +143,7 @@ class RowsConv2D(Kernel):
         window = window_of(site)
         stream = stream_of(site, window)
         assert stream is not None
-        groups = window.pairs * (len(stream.words) // stream.group_words)
+        groups = window.pairs * stream.groups
         rows = min(window.in_rows, window.out_rows * window.strides[0])
         if site.by_rows:
             rows = min(
@@ -174,7 +174,7 @@ class RowsConv2D(Kernel):
     def flash_bytes(self, site: Site, target: Target) -> int:
         stream = stream_of(site, window_of(site))
         assert stream is not None
-        return stream.words.nbytes
+        return stream.nbytes
 
     def code_key(self, site: Site, target: Target) -> str:
         window = window_of(site)
@@ -289,7 +289,7 @@ def _fields(site: Site, window: RowWindow, stream: PairStream, rows: int) -> tup
         Field("across", window.across),
         Field("clamp_min", clamp_min),
         Field("clamp_max", clamp_max),
-        Field("stream", ConstantArray("stream", stream.words.view(np.int32), comment)),
-        Field("stream_words", len(stream.words)),
+        Field("stream", ConstantArray("stream", stream.words().view(np.int32), comment)),
+        Field("stream_words", stream.nbytes // 4),
         Field("group_words", stream.group_words),
     )
