@@ -125,7 +125,7 @@ def _too_large(
             return other.used_bytes if other is not None and is_fair else None
 
         flash_options = int8_advice(large, taken, most) or flash_advice(
-            attempt, options, taken, most
+            attempt, options, taken, most, large.graph
         )
     peak = peak_description(large.manifest)
     return does_not_fit(result, ram_peak=peak, flash_options=flash_options, ram_options=ram_options)
@@ -151,7 +151,9 @@ def _with_ways(
     except GlowmcuError:
         return cause  # of the arena's budget, say
     taken = large.manifest.weights_bytes + large.estimated_code_bytes
-    ways = int8_advice(large, taken, budget) or flash_advice(attempt, options, taken, budget)
+    ways = int8_advice(large, taken, budget) or flash_advice(
+        attempt, options, taken, budget, large.graph
+    )
     first, *others = cause.problems
     hint = "; ".join((*ways, f"or {first.hint}"))
     return GlowmcuError([replace(first, hint=hint), *others], cause.exit_code)

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.goals import Goal
+from glowmcu.ir.coding.kinds import entropy_bits
+from glowmcu.ir.graph import Graph
+from glowmcu.ir.operation import Constant
 
 #: No option leaves less than this share of a bundle: four bits are half of the weights, and coded
 #: ones mostly more than two thirds.
 _LEAST_SHARE = 0.3
+#: Of the entropy of constants: what kernels make of them may be coded in a little less.
+_CERTAIN_SHARE = 0.9
 #: What weights take of float32's, and how they are asked for.
 _OF_FLOAT = ((0.25, "int8 weights", ""), (0.125, "weights of four bits", " --weights 4"))
 
@@ -25,14 +32,28 @@ class _Way:
     options: Options
 
 
-def flash_advice(attempt: Attempt, options: Options, taken: int, most: int) -> tuple[str, ...]:
+def flash_advice(
+    attempt: Attempt, options: Options, taken: int, most: int, graph: Graph | None = None
+) -> tuple[str, ...]:
     """Of the options that make a bundle smaller the first with which it takes at most `most` bytes
     of flash in place of `taken`, or how far the best of them comes.
+
+    What stores the constants of `graph`, those of the bundle that is too large, is not tried where
+    no coding brings them down to `most`.
     """
     if most < _LEAST_SHARE * taken:
         return ("no option of compile makes a bundle that much smaller: the model has to be",)
+    ways = _ways(options)
+    least = _least_bytes(graph) if graph is not None else 0
+    if least > most:
+        ways = [way for way in ways if way.options.quantization != options.quantization]
+    if least > most and not ways:
+        return (
+            f"its constants alone take {_spaced(least)} B at least, however they are coded: the "
+            "model has to be smaller",
+        )
     best: tuple[int, str] | None = None
-    for way in _ways(options):
+    for way in ways:
         try:
             size = attempt(way.options)
         except GlowmcuError:
@@ -45,6 +66,16 @@ def flash_advice(attempt: Attempt, options: Options, taken: int, most: int) -> t
     if best is None or best[0] >= taken:
         return ("no option of compile makes it smaller",)
     return (f"the least that was found, with {best[1]}, takes {_spaced(best[0])} B",)
+
+
+def _least_bytes(graph: Graph) -> int:
+    """What the constants take in flash at least, by the statistics of the bytes of each."""
+    bits = 0.0
+    for node in graph.nodes:
+        if isinstance(node.op, Constant):
+            data = np.ascontiguousarray(node.op.data).reshape(-1).view(np.uint8)
+            bits += entropy_bits(np.bincount(data, minlength=256))
+    return int(_CERTAIN_SHARE * bits / 8)
 
 
 def int8_advice(compilation: Compilation, taken: int, most: int) -> tuple[str, ...]:

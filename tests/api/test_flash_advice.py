@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import cast
 
@@ -79,6 +80,19 @@ def test_what_cannot_be_compiled_or_lacks_ram_is_not_advised() -> None:
         return None
 
     assert flash_advice(attempt, INT8, 1000, 900) == ("no option of compile makes it smaller",)
+
+
+def test_constants_that_no_coding_brings_below_the_flash_are_not_coded() -> None:
+    def attempt(given: Options) -> int:
+        assert given.quantization is not None, "the constants are as they were"
+        return 900
+
+    graph = dense("int8").graph
+    (text,) = flash_advice(attempt, INT8, 3000, 1000, graph)
+    assert text.startswith("its constants alone take ")
+    assert 1000 < int(re.sub("[^0-9]", "", text)) < 4000
+    asked = QUANTIZED, 3000, 1000, graph
+    assert flash_advice(attempt, *asked) == ("--weights 4 takes 900 B",)
 
 
 def dense(dtype: str) -> Compilation:
