@@ -51,15 +51,10 @@ class Target:
     form: str
 
 
-def _folder() -> Path:
-    memory = Path("/dev/shm")
-    return Path(tempfile.mkdtemp(prefix="glowmcu-fuzz-", dir=memory if memory.is_dir() else None))
-
-
 @cache
 def _file(name: str) -> Path:
     """A file of this process that every input overwrites."""
-    path = _folder() / name
+    path = Path(tempfile.mkdtemp(prefix="glowmcu-fuzz-")) / name
     path.parent.mkdir(exist_ok=True)
     return path
 

@@ -31,7 +31,7 @@ class Slice(Movement):
             x.shape, self.begin, self.size, self.step, strict=True
         ):
             last = begin + (size - 1) * step
-            if size < 0 or (size and not (0 <= begin < length and 0 <= last < length)):
+            if size < 0 or not step or (size and not (0 <= begin < length and 0 <= last < length)):
                 raise OperationError(
                     f"{size} positions from {begin} in steps of {step} leave an axis of {length}"
                 )

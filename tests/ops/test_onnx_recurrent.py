@@ -71,7 +71,7 @@ def recurrent(
         named = name in computed and data is not None
         operands.append((name, str(data.dtype), data.shape) if named and data is not None else data)
     outputs = min(outputs, 3 if kind == "LSTM" else 2)
-    attributes["hidden_size"] = HIDDEN
+    attributes.setdefault("hidden_size", HIDDEN)
     return onnx_model(kind, operands, attributes, outputs=outputs, opset=14)
 
 
@@ -279,6 +279,7 @@ def test_a_hundred_thousand_steps_give_what_onnxruntime_gives() -> None:
         ({"activations": ["Tanh", "Tanh"]}, "GM106", "expected 1 activations, got 2"),
         ({"direction": "sideways"}, "GM105", "direction 'sideways' is unknown"),
         ({"clip": float("nan")}, "GM106", "rnn has no such clip"),
+        ({"hidden_size": 99}, "GM106", "hidden_size is 99, but R is"),
     ],
 )
 def test_what_is_unknown_is_refused(attributes: dict[str, Any], code: str, text: str) -> None:

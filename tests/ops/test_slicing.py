@@ -8,6 +8,9 @@ import pytest
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.operation import OperationError
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.ops.slicing import Slice
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
 from tests.support.oracle import run_litert_reference, run_tflm
@@ -40,6 +43,11 @@ def test_a_slice_of_whole_rows_costs_nothing() -> None:
 def test_a_slice_that_leaves_its_axis_is_refused() -> None:
     with pytest.raises(GlowmcuError, match="3 positions from 3 in steps of 1 leave an axis of 5"):
         compile_model(slice_model((5,), (3,), (3,), (3,)), "m.tflite", Options("m"))
+
+
+def test_a_slice_without_a_step_is_none() -> None:
+    with pytest.raises(OperationError, match="3 positions from 1 in steps of 0"):
+        Slice((1,), (3,), (0,)).infer([TensorType((5,), ElementType.F32)])
 
 
 # shape, (begin, end, strides), masks, result; end -9 and 9 are clamped.

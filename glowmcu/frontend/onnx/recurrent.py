@@ -41,13 +41,15 @@ def _sizes(state: Import, op: NodeRecord, cell: type[Cell]) -> RecurrentSizes:
         raise Unsupported("GM105", f"{op.kind}: direction {direction!r} is unknown")
     if x.type.rank != 3 or w.type.rank != 3 or r.type.rank != 3:
         raise Unsupported("GM106", f"{op.kind}: x is {x.type}, W is {w.type}, R is {r.type}")
+    hidden = r.type.shape[2]
+    if op.integer("hidden_size", hidden) != hidden:
+        given = op.integer("hidden_size", hidden)
+        raise Unsupported("GM106", f"{op.kind}: hidden_size is {given}, but R is {r.type}")
     batch_first = op.flag("layout")
     steps, batch, depth = x.type.shape
     if batch_first:
         steps, batch = batch, steps
-    sizes = RecurrentSizes(
-        steps, batch, depth, r.type.shape[2], _DIRECTIONS[direction], batch_first
-    )
+    sizes = RecurrentSizes(steps, batch, depth, hidden, _DIRECTIONS[direction], batch_first)
     if not 1 <= steps <= MAX_STEPS:
         raise Unsupported("GM105", f"{op.kind}: {steps} time steps; expected 1 to {MAX_STEPS}")
     _expect_shapes(state, op, sizes, cell)
