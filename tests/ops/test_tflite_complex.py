@@ -10,6 +10,7 @@ import pytest
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.input_options import InputOptions
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
 from tests.support.oracle import run_litert_reference
@@ -21,22 +22,33 @@ flatbuffers = pytest.importorskip("flatbuffers", reason="pip install flatbuffers
 
 
 def spectrum_model(
-    reader: str = "COMPLEX_ABS", length: int = 64, frames: int = 3, reshaped: str = "RESHAPE"
+    reader: str = "COMPLEX_ABS",
+    length: int = 64,
+    frames: int = 3,
+    reshaped: str = "RESHAPE",
+    is_open: bool = False,
 ) -> bytes:
-    """Frames as [frames, 1, samples], RFFT2D, the axis of 1 gone, and one reader."""
+    """Frames as [frames, 1, samples], RFFT2D, the axis of 1 gone, and one reader. `is_open`: how
+    many frames there are is left to the application.
+    """
     bins = length // 2 + 1
+    first = -1 if is_open else frames
+
+    def tensor(name: str, *rest: int) -> int:
+        return model.tensor(name, (frames, *rest), "float32", shape_signature=(first, *rest))
+
     model = ModelBuilder()
-    x = model.input("x", (frames, 1, length), "float32")
-    spectrum = model.tensor("spectrum", (frames, 1, bins), "float32")
+    x = model.input("x", (frames, 1, length), "float32", shape_signature=(first, 1, length))
+    spectrum = tensor("spectrum", 1, bins)
     row = model.constant("length", np.array([1, length], np.int32))
     model.op("RFFT2D", [x, row], [spectrum])
-    flat = model.tensor("flat", (frames, bins), "float32")
+    flat = tensor("flat", bins)
     if reshaped == "RESHAPE":
         shape = model.constant("shape", np.array([-1, bins], np.int32))
         model.op("RESHAPE", [spectrum, shape], [flat])
     else:
         model.op("SQUEEZE", [spectrum], [flat], {"squeeze_dims": [1]})
-    y = model.tensor("y", (frames, bins), "float32")
+    y = tensor("y", bins)
     model.op(reader, [flat], [y])
     model.output(y)
     return with_complex(model.finish(), "spectrum", "flat")
@@ -53,7 +65,7 @@ def with_complex(data: bytes, *names: str) -> bytes:
     return bytes(packed.Output())
 
 
-@pytest.mark.parametrize("reader", ["COMPLEX_ABS", "REAL", "IMAG"])
+@pytest.mark.parametrize("reader", ["COMPLEX_ABS", "REAL", "IMAG", "CAST"])
 @pytest.mark.parametrize("length", [16, 64, 512])
 @pytest.mark.parametrize("reshaped", ["RESHAPE", "SQUEEZE"])
 def test_spectra_equal_litert(reader: str, length: int, reshaped: str) -> None:
@@ -61,6 +73,18 @@ def test_spectra_equal_litert(reader: str, length: int, reshaped: str) -> None:
     draw = np.random.default_rng(length)
     frames = draw.normal(size=(3, 1, length)).astype(np.float32)
     check_model(data, [[frames]], run_litert_reference, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("reshaped", ["RESHAPE", "SQUEEZE"])
+def test_the_user_says_how_many_frames_there_are(reshaped: str) -> None:
+    data = spectrum_model(frames=1, reshaped=reshaped, is_open=True)
+    options = Options("m", inputs=InputOptions(shapes={"x": (3, 1, 64)}))
+    frames = np.random.default_rng(3).normal(size=(3, 1, 64)).astype(np.float32)
+
+    def litert(_: bytes, inputs: Any) -> Any:
+        return run_litert_reference(spectrum_model(reshaped=reshaped), inputs)
+
+    check_model(data, [[frames]], litert, options, rtol=1e-5, atol=1e-4)
 
 
 def refusal(data: bytes) -> str:

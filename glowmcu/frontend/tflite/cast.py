@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from glowmcu.frontend.tflite.complex_numbers import import_part
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, importer
+from glowmcu.ir.types import ElementType
 from glowmcu.ops.cast import Cast
 
 
 @importer("CAST")
 def import_cast(state: Import, op: OperatorRecord) -> None:
     """The tensors' types say from what to what; the options repeat it."""
+    if state.is_complex(op) and state.output_type(op).element is ElementType.F32:
+        import_part(state, op)
+        return
     state.emit(op, Cast(), [state.value(op, 0)])

@@ -40,30 +40,30 @@ def import_rfft(state: Import, op: OperatorRecord) -> None:
 
 
 def import_reshaped(state: Import, op: OperatorRecord, shape: Shape) -> None:
-    """RESHAPE or SQUEEZE of complex numbers, to what the file declares."""
-    x = _complex(state, op)
+    """RESHAPE or SQUEEZE of complex numbers, to a shape without the axis of parts."""
+    x = complex_value(state, op)
     _bind(state, op, _inner(state, op, Reshape((*shape, 2)), x))
 
 
 @importer("COMPLEX_ABS")
 def import_magnitude(state: Import, op: OperatorRecord) -> None:
     """The root of the sum of two squares."""
-    x = _complex(state, op)
+    x = complex_value(state, op)
     squares = _inner(state, op, ReduceSumSquare((x.type.rank - 1,), False), x)
     state.emit(op, Sqrt(), [squares])
 
 
 @importer("REAL", "IMAG")
 def import_part(state: Import, op: OperatorRecord) -> None:
-    """Real or imaginary parts."""
-    x = _complex(state, op)
+    """Real or imaginary parts; a CAST to real numbers keeps the real ones."""
+    x = complex_value(state, op)
     *outer, _ = x.type.shape
     begin = (*(0 for _ in outer), int(op.name == "IMAG"))
     part = _inner(state, op, Slice(begin, (*outer, 1), (1,) * x.type.rank), x)
     state.emit(op, Reshape(tuple(outer)), [part])
 
 
-def _complex(state: Import, op: OperatorRecord) -> Value:
+def complex_value(state: Import, op: OperatorRecord) -> Value:
     """The operand, `[…, 2]` of float32."""
     if not state.is_complex(op):
         raise Unsupported("GM106", f"{op.name}: expected complex numbers")

@@ -9,7 +9,7 @@ import tflite
 
 from glowmcu.frontend.graph_builder import MAX_RANK
 from glowmcu.frontend.tflite.axes import integer_list, positive_axis
-from glowmcu.frontend.tflite.complex_numbers import import_reshaped
+from glowmcu.frontend.tflite.complex_numbers import complex_value, import_reshaped
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
 from glowmcu.ir.graph import Value
@@ -22,18 +22,34 @@ from glowmcu.ops.tiling import BroadcastTo
 def import_reshape(state: Import, op: OperatorRecord) -> None:
     """The operand says the new shape (with a -1 that fits the input), else the declared result."""
     is_known = state.known(op, 1)
-    if state.is_complex(op):
-        import_reshaped(state, op, state.model.tensors[op.outputs[0]].shape)
-        return
-    x = state.value(op, 0)
-    shape = state.output_type(op).shape
+    shape = _declared(state, op)
     if is_known:
-        wanted = _resolve(integer_list(state, op, 1, "the new shape"), x.type.element_count)
+        count = math.prod(_operand_shape(state, op))
+        wanted = _resolve(integer_list(state, op, 1, "the new shape"), count)
         # A shape written for another batch size is not believed; then the declared one stands.
-        is_shape = all(size >= 0 for size in wanted)
-        fits = is_shape and math.prod(wanted) == x.type.element_count
-        shape = wanted if fits else shape
-    state.emit(op, Reshape(shape), [x])
+        if all(size >= 0 for size in wanted) and math.prod(wanted) == count:
+            shape = wanted
+    _emit_reshaped(state, op, shape)
+
+
+def _operand_shape(state: Import, op: OperatorRecord) -> Shape:
+    """Of complex numbers without the axis of their parts."""
+    if state.is_complex(op):
+        return complex_value(state, op).type.shape[:-1]
+    return state.value(op, 0).type.shape
+
+
+def _declared(state: Import, op: OperatorRecord) -> Shape:
+    if state.is_complex(op):
+        return state.model.tensors[op.outputs[0]].shape
+    return state.output_type(op).shape
+
+
+def _emit_reshaped(state: Import, op: OperatorRecord, shape: Shape) -> None:
+    if state.is_complex(op):
+        import_reshaped(state, op, shape)
+    else:
+        state.emit(op, Reshape(shape), [state.value(op, 0)])
 
 
 def _resolve(shape: Shape, element_count: int) -> Shape:
@@ -48,19 +64,15 @@ def import_squeeze(state: Import, op: OperatorRecord) -> None:
     """The declared result has lost some axes of length 1; where it was declared for other sizes
     than the user gave, the options say which.
     """
-    if state.is_complex(op):
-        import_reshaped(state, op, state.model.tensors[op.outputs[0]].shape)
-        return
-    x = state.value(op, 0)
-    declared = state.output_type(op).shape
-    ones = [axis for axis, size in enumerate(x.type.shape) if size == 1]
+    x, declared = _operand_shape(state, op), _declared(state, op)
+    ones = [axis for axis, size in enumerate(x) if size == 1]
     shape = declared
-    if _without_ones(declared) != _without_ones(x.type.shape):
-        dropped = [positive_axis(axis, x.type.rank, op) for axis in _squeezed_axes(op)] or ones
-        shape = tuple(size for axis, size in enumerate(x.type.shape) if axis not in dropped)
+    if _without_ones(declared) != _without_ones(x):
+        dropped = [positive_axis(axis, len(x), op) for axis in _squeezed_axes(op)] or ones
+        shape = tuple(size for axis, size in enumerate(x) if axis not in dropped)
         if not set(dropped) <= set(ones) or len(shape) != len(declared):
-            raise Unsupported("GM106", f"squeeze: {x.type.shape} does not squeeze to {declared}")
-    state.emit(op, Reshape(shape), [x])
+            raise Unsupported("GM106", f"squeeze: {x} does not squeeze to {declared}")
+    _emit_reshaped(state, op, shape)
 
 
 def _without_ones(shape: Shape) -> list[int]:
