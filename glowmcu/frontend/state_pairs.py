@@ -3,7 +3,7 @@
 Exporters that know no state (ONNX, and TFLite's without variables) leave it to the application to
 hand the hidden state, a cache or a buffer from one run to the next. Here both become a state of the
 graph: where the user says so, or where names make it plain (`h0` and `hn`, `state_in` and
-`state_out`, `past_k` and `present_k`).
+`state_out`, `past_k` and `present_k`, `state` and `stateN`).
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ _TURNS = {
     ("past", "present"), ("prev", "new"), ("prev", "curr"), ("last", "next"), ("current", "next"),
     ("h0", "hn"), ("c0", "cn"), ("h", "hn"), ("c", "cn"), ("initial", "final"),
 }  # fmt: skip
+#: Words that one of the two names has and the other lacks: what goes out, or what comes in.
+_GOES_OUT = {"n", "next", "new", "out", "output", "updated", "final"}
+_COMES_IN = {"prev", "previous", "old", "past", "last", "in", "input", "initial", "0"}
 #: One of these must be in both, or be what tells them apart: an input and an output of the same
 #: shape are no state by that alone.
 _STATEFUL = {
@@ -97,10 +100,20 @@ def found_pairs(graph: Graph) -> dict[str, str]:
 
 def _is_turned(given: str, got: str) -> bool:
     one, other = _words(given), _words(got)
-    if len(one) != len(other):
+    if _STATEFUL.isdisjoint(one):
         return False
+    if len(one) != len(other):
+        return _has_more(other, one, _GOES_OUT) or _has_more(one, other, _COMES_IN)
     apart = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
-    return len(apart) == 1 and apart[0] in _TURNS and not _STATEFUL.isdisjoint(one)
+    return len(apart) == 1 and apart[0] in _TURNS
+
+
+def _has_more(longer: list[str], shorter: list[str], words: set[str]) -> bool:
+    """Whether one of `words` is all that the longer name has more."""
+    return any(
+        word in words and longer[:place] + longer[place + 1 :] == shorter
+        for place, word in enumerate(longer)
+    )
 
 
 def _words(name: str) -> list[str]:

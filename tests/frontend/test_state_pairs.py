@@ -88,12 +88,15 @@ def test_a_state_begins_with_what_it_is_bound_to() -> None:
 @pytest.mark.parametrize(
     ("given", "got", "are"),
     [
+        ("state", "stateN", True), ("state", "new_state", True), ("prev_state", "state", True),
+        ("hidden", "hidden_out", True), ("cache", "cache_scale", False), ("x", "x_out", False),
+        ("state", "out_new_state", False), ("state_n", "state", False),
         ("h0", "hn", True), ("h_0", "h_n", True), ("state_in", "state_out", True),
         ("prevState", "nextState", True), ("past_key", "present_key", True),
         ("hidden.in", "hidden.out", True), ("conv1.cache.in", "conv1.cache.out", True),
         ("conv1.cache.in", "conv2.cache.out", False), ("image_in", "image_out", False),
-        ("input", "output", False), ("state", "state_out", False), ("x0", "xn", False),
-        ("state_a", "state_b", False), ("h0", "h0_n", False),
+        ("input", "output", False), ("state", "state_out", True), ("x0", "xn", False),
+        ("state_a", "state_b", False), ("h0", "h0_n", True),
     ],
 )  # fmt: skip
 def test_which_names_are_plain(given: str, got: str, are: bool) -> None:
