@@ -345,6 +345,11 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("TRANSPOSE_CONV", (c([1, 10, 6, 2]), w((2, 3, 2, 4), 2), t(_IMAGE), c([1, 2])),
              (t((1, 10, 6, 2)),), {"padding": 0, **_SQUARE}),
     ),
+    "transpose_conv_bias": (
+        Case("CUSTOM Convolution2DTransposeBias",
+             (_real(1, 4, 3, 2), w((2, 3, 2, 2), dtype=F), c(np.ones(2), F)), (_real(1, 8, 5, 2),),
+             words=(1, 2, 2)),
+    ),
     "update_slice": (
         Case("DYNAMIC_UPDATE_SLICE", (t((4, 6)), t((2, 3)), t((2,), I32)), (t((4, 6)),)),
     ),

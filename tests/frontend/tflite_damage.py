@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -77,6 +78,8 @@ class Case:
     results: tuple[TensorRecord, ...]
     options: Mapping[str, OptionValue] | None = None
     custom: Mapping[str, int | float] | None = None
+    #: Options that are a struct of int32 in place of a flexbuffer.
+    words: tuple[int, ...] = ()
 
     def verdict(self) -> str:
         """What its importer says, or the nodes that it makes."""
@@ -94,7 +97,8 @@ class Case:
         inputs, outputs = places[: len(self.operands)], places[len(self.operands) :]
         given = [i for i in inputs if i >= 0 and tensors[i].data is None
                  and not tensors[i].is_variable]  # fmt: skip
-        raw = b"" if self.custom is None else flexbuffer(self.custom)
+        raw = struct.pack(f"<{len(self.words)}i", *self.words)
+        raw = raw if self.custom is None else flexbuffer(self.custom)
         options = None if self.options is None else options_table(self.kind, self.options)
         op = OperatorRecord(0, self.kind, tuple(inputs), tuple(outputs), options, raw)
         model = ModelRecord(tuple(tensors), (op,), tuple(given), tuple(outputs))
@@ -285,6 +289,11 @@ def _of_options(case: Case) -> Iterator[Damage]:
             for other in _other_options(name, now):
                 changed = {**case.options, name: other}
                 yield f"{name}={other}", replace(case, options=changed), None
+    for place, word in enumerate(case.words):
+        yield f"{place} words", replace(case, words=case.words[:place]), None
+        for other in _other_customs(word):
+            words = (*case.words[:place], int(other), *case.words[place + 1 :])
+            yield f"word {place}={other}", replace(case, words=words), None
     if case.custom is not None:
         yield "no options", replace(case, custom=None), None
         yield "more options", replace(case, custom={**case.custom, "zzz": 1}), None
