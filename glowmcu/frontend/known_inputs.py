@@ -7,6 +7,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -117,6 +118,21 @@ def open_batches(inputs: Mapping[str, Sizes | None], options: InputOptions) -> d
         ):
             found[name] = tuple(size if isinstance(size, int) else 1 for size in sizes)
     return found
+
+
+def hinted_at_batch(problems: Sequence[Problem], batches: Mapping[str, Shape]) -> list[Problem]:
+    """Shapes that do not fit may fit with another batch than the 1 of `open_batches`: say so."""
+    shapes = " ".join(
+        f"--input-shape {name}={'x'.join(map(str, (4, *shape[1:])))}"
+        for name, shape in batches.items()
+    )
+    hint = f"the file leaves the batch open and it is 1 here; if that is too few: {shapes}, say"
+    return [
+        replace(problem, hint=hint)
+        if batches and problem.code == "GM106" and not problem.hint
+        else problem
+        for problem in problems
+    ]
 
 
 def _is_given(name: str, options: InputOptions) -> bool:

@@ -109,6 +109,40 @@ def test_other_open_sizes_are_asked_for(sizes: list[Any]) -> None:
     assert model_notes(relu(sizes), "m.onnx") == ()
 
 
+def reshaped(formats: str) -> bytes:
+    """Rows of four numbers, of which a reshape makes twelve: a batch of three."""
+    if formats == "tflite":
+        model = ModelBuilder()
+        x = model.input("x", (1, 4), "float32", shape_signature=(-1, 4))
+        shape = model.constant("shape", np.array([12], np.int32))
+        y = model.tensor("y", (12,), "float32")
+        model.op("RESHAPE", [x, shape], [y])
+        model.output(y)
+        return model.finish()
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    x = onnx.helper.make_tensor_value_info("x", 1, ["N", 4])
+    y = onnx.helper.make_tensor_value_info("y", 1, [12])
+    shape = onnx.numpy_helper.from_array(np.array([12]), "shape")
+    node = onnx.helper.make_node("Reshape", ["x", "shape"], ["y"])
+    graph = onnx.helper.make_graph([node], "g", [x], [y], [shape])
+    data: bytes = onnx.helper.make_model(graph).SerializeToString()
+    return data
+
+
+@pytest.mark.parametrize("formats", ["tflite", "onnx"])
+def test_shapes_that_another_batch_would_fit_say_so(formats: str) -> None:
+    data, hint = reshaped(formats), "if that is too few: --input-shape x=4x4, say"
+    with pytest.raises(GlowmcuError) as caught:
+        reference_graph(data, f"m.{formats}")
+    (problem,) = caught.value.problems
+    assert problem.code == "GM106"
+    assert problem.hint.endswith(hint)
+    with pytest.raises(GlowmcuError) as caught:
+        reference_graph(data, f"m.{formats}", inputs=InputOptions(shapes={"x": (2, 4)}))
+    assert "--input-shape" not in caught.value.problems[0].hint
+    assert reference_graph(data, f"m.{formats}", inputs=InputOptions(shapes={"x": (3, 4)}))
+
+
 def dilated(dtype: str) -> bytes:
     """Keras' causal dilated convolution: phases go into the batch, which the file leaves open."""
     generator = np.random.default_rng(3)

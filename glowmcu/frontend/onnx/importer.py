@@ -102,7 +102,8 @@ class Import:
         self.categories: Categories = Categories() if outer is None else outer.categories
         self._options = options
         self.custom = options.custom
-        self._batches = open_batches({item.name: item.sizes for item in model.inputs}, options)
+        #: Shapes of the inputs whose batch the file leaves open, with a batch of 1.
+        self.batches = open_batches({item.name: item.sizes for item in model.inputs}, options)
 
     # --- reading ---------------------------------------------------------------------------
 
@@ -111,7 +112,7 @@ class Import:
         record = self.categories.input(record)
         if record.element is None:
             raise Unsupported("GM105", f"input {record.name!r} is {record.type_name}")
-        shape = self._options.shapes.get(record.name, self._batches.get(record.name))
+        shape = self._options.shapes.get(record.name, self.batches.get(record.name))
         if shape is None:
             shape = self._input_shape(record)
         check_tensor_size(shape, record.element.size_bytes, f"input {record.name[:120]!r}")

@@ -6,7 +6,12 @@ from dataclasses import replace
 
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.frontend.custom_c import unused_custom
-from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
+from glowmcu.frontend.known_inputs import (
+    exit_code_for,
+    hinted_at_batch,
+    unknown_inputs,
+    unknown_symbols,
+)
 from glowmcu.frontend.onnx.biases import fold_biases
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord, read_onnx_container
 from glowmcu.frontend.onnx.custom_c import all_nodes, custom_kind, importer_of
@@ -67,7 +72,7 @@ def read_onnx(
         except Unsupported as cause:
             problems.append(cause.problem(f"{file_name}, outputs"))
     if problems:
-        raise GlowmcuError(problems, exit_code_for(problems))
+        raise GlowmcuError(hinted_at_batch(problems, state.batches), exit_code_for(problems))
     if not outputs:
         raise error("GM101", "the model has no outputs", file_name)
     graph = fold_qdq(state.builder.graph(inputs, list(outputs.values())))

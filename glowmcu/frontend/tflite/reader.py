@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.frontend.custom_c import unused_custom
-from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
+from glowmcu.frontend.known_inputs import (
+    exit_code_for,
+    hinted_at_batch,
+    open_batches,
+    unknown_inputs,
+    unknown_symbols,
+)
 from glowmcu.frontend.output_names import with_output_names
 from glowmcu.frontend.run_end import held
 from glowmcu.frontend.tflite.container import (
@@ -16,6 +22,7 @@ from glowmcu.frontend.tflite.container import (
 )
 from glowmcu.frontend.tflite.custom_c import importers_with
 from glowmcu.frontend.tflite.importer import Import, load_importers
+from glowmcu.frontend.tflite.tensors import input_sizes
 from glowmcu.frontend.tflite.unsupported import unsupported_operator
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
@@ -49,6 +56,7 @@ def read_tflite(data: bytes, file_name: str, options: InputOptions | None = None
     problems += _import_operators(state, file_name, refused)
     outputs = [] if problems else _outputs(state, file_name, problems)
     if problems:
+        problems = hinted_at_batch(problems, open_batches(input_sizes(model), options))
         raise GlowmcuError(problems, exit_code_for(problems))
     if not inputs or not outputs:
         raise error(
