@@ -28,9 +28,11 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import count, islice
 from pathlib import Path
 
-from benchmarks.differential_case import TCC, Outcome, run_case
+from benchmarks.differential_case import run_case
+from benchmarks.differential_outcome import Outcome
 from benchmarks.differential_page import Ledger
 from glowmcu.tuning.workers import Task, Workers, read_workers, working
+from tests.support.quick_host import TCC
 
 _STEP = 24  # seeds a process takes at a time
 _BLOCKS_AT_ONCE = 32  # that a cluster is given at a time
