@@ -6,10 +6,12 @@
     python -m benchmarks.differential --again                  those that failed: are they mended?
 
 A seed is a network (`random_networks.py`) and a way to compile it: board, goal, what streams, stays
-outside or is kept, budgets, places, with or without simplification. Its bundle runs on this
-computer, and every eighth on its board's core as well. All outputs are compared with TensorFlow
-Lite Micro's in every byte. Most of the time was gcc's: so it compiles a share of the bundles, tcc
-(Debian's package of that name) the others.
+outside or is kept, budgets, places, with or without simplification. Seeds from `WIDE_FROM` on are
+more than networks (`differential_subjects.py`, `differential_others.py`) and have more ways
+(`differential_modes.py`); `differential_options.py` lists the options of both. A bundle runs on
+this computer, and every eighth on its board's core as well. Outputs are compared with TensorFlow
+Lite Micro's in every byte, or with what else defines them. Most of the time was gcc's: so it
+compiles a share of the bundles, tcc (Debian's package of that name) the others.
 
 Workers of a cluster need this checkout on their PYTHONPATH, tcc and tflite-micro. What a lost one
 had another computes, and the ledger goes on where it ends.
@@ -28,9 +30,11 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import count, islice
 from pathlib import Path
 
-from benchmarks.differential_case import TCC, Outcome, run_case
+from benchmarks.differential_case import run_case
+from benchmarks.differential_outcome import Outcome
 from benchmarks.differential_page import Ledger
 from glowmcu.tuning.workers import Task, Workers, read_workers, working
+from tests.support.quick_host import TCC
 
 _STEP = 24  # seeds a process takes at a time
 _BLOCKS_AT_ONCE = 32  # that a cluster is given at a time

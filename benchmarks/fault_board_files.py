@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.fault_cases import Calls, calls_of, functions_of
+import numpy as np
+
+from benchmarks.fault_cases import Calls, calls_of, functions_of, sample_count
 from benchmarks.fault_machine import constant_places
 from glowmcu.cores import core
 from glowmcu.manifest import Manifest
@@ -136,6 +138,10 @@ def case_header(manifest: Manifest) -> str:
         (next(free) if e.external else _SHOWN_BASE if e.rows else ARENA_BASE + e.start, e.bytes)
         for e in manifest.inputs
     ]
+    if manifest.pipeline is not None:
+        samples = sample_count(manifest) * manifest.pipeline.sample_elements
+        item = np.dtype(manifest.inputs[0].dtype).itemsize
+        places = [(_SHOWN_BASE, samples * item)]
     first = [f"{name}({', '.join(map(_argument, given))})" for name, given in calls.first]
     return _CASE.format(
         name=manifest.name,

@@ -28,7 +28,9 @@ _HEAD = """# Single bits that flip while a bundle runs
 
 Written by `python -m benchmarks.fault_campaign` from `faults.json`; do not edit. A bundle runs on a
 modelled core, all memory around its own unmapped or watched. At a drawn instruction one drawn bit
-flips, and the run goes on; then `NAME_check` is called. What is drawn follows from a seed.
+flips, and the run goes on; then `NAME_check` is called. What is drawn follows from a seed. Of a
+model with states a run is its reset and an inference, of a pipeline the samples that make its last
+stage compute twice, of a bundle that learns a step of learning.
 
 | place | what may hold the bit |
 |---|---|

@@ -25,6 +25,10 @@ from glowmcu.frontend.tflite.writer_tables import TensorRef
 #: A tensor is repeated at most this many times to be as large as a layer wants it.
 _MOST_REPEATED = 8
 _MOST_LAYERS = 12
+#: Layers whose weights TensorFlow Lite Micro takes in four bits, drawn twice as often, and those
+#: with weights of which it takes eight alone.
+_FOUR_BIT_FAMILIES = ("conv_2d", "depthwise_conv_2d", "fully_connected")
+_WITHOUT_FOUR_BITS = ("transpose_conv_2d",)
 
 
 class _Network(ModelBuilder):
@@ -112,6 +116,19 @@ class _Network(ModelBuilder):
             super().output(ref)
         return self.finish()
 
+    def finish_carried(self) -> tuple[bytes, str, str]:
+        """The file, and an input and an output of one type."""
+        fitting = [ref for ref in self.model_inputs if ref.dtype == "int8"] or self.model_inputs
+        x = fitting[int(self.random.integers(len(fitting)))]
+        y = self.tensor(
+            f"next_{x.name}", x.shape, x.dtype, _only(x.scale), int(_only(x.zero_point))
+        )
+        least = prod(x.shape) / _MOST_REPEATED
+        known = [v for v in self.values if v.dtype == x.dtype and prod(v.shape) >= least]
+        self._fit(known[int(self.random.integers(len(known)))], y)
+        self.unread[y.index] = y
+        return self.finish_network(), x.name, y.name
+
     def _fit(self, given: TensorRef, wanted: TensorRef) -> None:
         """Operators that make `wanted` of `given`."""
         steps = [*self._resized(given, prod(wanted.shape))] if given.shape != wanted.shape else []
@@ -158,21 +175,83 @@ class _Network(ModelBuilder):
         return self.tensor(f"{what}{len(self._tensors)}", shape, given.dtype, scale, point)
 
 
+class FourBitBuilder(ModelBuilder):
+    """A builder of files whose weights, which are called w_…, lose their low four bits."""
+
+    def constant(
+        self,
+        name: str,
+        values: npt.ArrayLike,
+        scale: float | Sequence[float] | None = None,
+        zero_point: int | Sequence[int] = 0,
+        axis: int = 0,
+        *,
+        dtype: str = "",
+    ) -> TensorRef:
+        """What a layer calls its weights."""
+        array = np.asarray(values)
+        if name.startswith("w_") and array.dtype == np.int8:
+            factors = 16.0 * np.atleast_1d(np.asarray(scale, np.float64))
+            wide = factors.tolist() if factors.size > 1 else float(factors[0])
+            narrow = np.maximum(array // 16, self.draw_least())
+            return super().constant(name, narrow, wide, zero_point, axis, dtype="int4")
+        return super().constant(name, values, scale, zero_point, axis, dtype=dtype)
+
+    def draw_least(self) -> int:
+        """The least weight of a layer."""
+        return -7
+
+
+class _FourBitNetwork(FourBitBuilder, _Network):
+    def draw_least(self) -> int:
+        """Of most, as converters have it."""
+        return -7 if self.random.random() < 0.8 else -8
+
+
+def _only(given: Sequence[float] | None) -> float:
+    return given[0] if given else 0
+
+
 def random_network(seed: int) -> bytes:
     """A `.tflite` network of the seed: one to twelve layers, int8 but for some results."""
     random = np.random.default_rng([4711, seed])
     network = _Network(random)
+    _add_layers(random, network, tuple(FAMILIES.values()))
+    return network.finish_network()
+
+
+def random_four_bit_network(seed: int) -> bytes:
+    """The same with weights of four bits in the file, two to a byte, where the oracle has them."""
+    random = np.random.default_rng([4713, seed])
+    network = _FourBitNetwork(random)
+    families = [add for name, add in FAMILIES.items() if name not in _WITHOUT_FOUR_BITS]
+    _add_layers(random, network, (*families, *(FAMILIES[name] for name in _FOUR_BIT_FAMILIES)))
+    return network.finish_network()
+
+
+def random_carried_network(seed: int) -> tuple[bytes, str, str]:
+    """The same with an output of the type of an input, which may be the input's next value; and
+    the names of both.
+    """
+    random = np.random.default_rng([4714, seed])
+    network = _Network(random)
+    _add_layers(random, network, tuple(FAMILIES.values()))
+    return (*network.finish_carried(),)
+
+
+def _add_layers(
+    random: Generator, network: _Network, families: tuple[Callable[..., None], ...]
+) -> None:
     drawn: list[tuple[Callable[..., None], Generator]] = []
     for number in range(int(random.integers(1, _MOST_LAYERS + 1))):
         if drawn and random.random() < 0.12:
             add, again = drawn[int(random.integers(len(drawn)))]
             add(copy.deepcopy(again), network, f"_{number}")
             continue
-        add = pick(random, (*FAMILIES.values(), shapes, shapes, shapes))
+        add = pick(random, (*families, shapes, shapes, shapes))
         layer_random = np.random.default_rng(random.integers(0, 2**32, 4))
         drawn.append((add, copy.deepcopy(layer_random)))
         add(layer_random, network, f"_{number}")
-    return network.finish_network()
 
 
 def shapes(random: Generator, model: ModelBuilder, suffix: str) -> None:

@@ -7,25 +7,31 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from benchmarks.differential_case import (
-    QUICK_FROM,
-    TCC,
-    THOROUGH,
-    Outcome,
-    is_thorough,
-    run_case,
-)
+import glowmcu
+from benchmarks import differential_others, differential_subjects
+from benchmarks.differential_case import run_case
+from benchmarks.differential_executors import CallingHost, Calls
+from benchmarks.differential_modes import with_other_weights
+from benchmarks.differential_options import ALSO_DRAWN, DRAWN, NOT_DRAWN
+from benchmarks.differential_outcome import Outcome
 from benchmarks.differential_page import PAGE, Ledger, page
+from benchmarks.differential_subjects import facts_of
+from benchmarks.differential_ways import QUICK_FROM, THOROUGH, is_thorough
 from benchmarks.random_networks import random_network
+from glowmcu.cli.compile_command import compile_command
+from glowmcu.verify.host import Host
+from glowmcu.verify.verification import seeded_inputs
+from tests.support.quick_host import TCC
 
 pytest.importorskip("tflite_micro", reason="pip install --pre tflite-micro")
 
 #: Seeds of this file alone, which no ledger reaches; eight more on the core of their board.
 SEEDS = range(10**9, 10**9 + 24)
-#: One that runs on this computer alone.
-QUICK_SEED = 10**9 + 1
+#: One that runs on this computer alone; a network without modes; one that learns in fixed point.
+QUICK_SEED, PLAIN_SEED, LEARNING_SEED = 10**9 + 1, 10**9 + 12, 10**9 + 6
 
 
 @pytest.mark.arm
@@ -67,7 +73,6 @@ def test_a_share_of_the_seeds_is_compiled_with_all_care() -> None:
 
 def test_a_wrong_byte_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison can fail: an oracle that is off by one in one element."""
-    from benchmarks import differential_case
 
     def wrong_oracle(data: bytes) -> object:
         session = honest(data)
@@ -79,9 +84,75 @@ def test_a_wrong_byte_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
         return run
 
-    honest = differential_case.open_tflm
-    monkeypatch.setattr(differential_case, "open_tflm", wrong_oracle)
-    assert "1 of" in run_case(SEEDS[0], tmp_path / "case", thorough=True).failure
+    honest = differential_subjects.open_tflm
+    monkeypatch.setattr(differential_subjects, "open_tflm", wrong_oracle)
+    assert "1 of" in run_case(PLAIN_SEED, tmp_path / "case", thorough=True).failure
+
+
+def test_a_step_that_learns_something_else_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong_meaning(*given: Any) -> tuple[list[list[Any]], str]:
+        runs, said = honest(*given)
+        # The first runs only infer.
+        spoilt = [[output + (run > 2) for output in outputs] for run, outputs in enumerate(runs)]
+        return spoilt, said
+
+    honest = differential_others.expected_outputs
+    monkeypatch.setattr(differential_others, "expected_outputs", wrong_meaning)
+    failure = run_case(LEARNING_SEED, tmp_path / "case", thorough=False).failure
+    assert "input 3, " in failure or "input 3: " in failure
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        (Calls(steps=(1, 3)), "in steps"),
+        (Calls(observed=True), "observed"),
+    ],
+)
+def test_runs_by_other_functions_are_compared_too(calls: Calls, said: str, tmp_path: Path) -> None:
+    """With a step too many in a call, and with an observer told once too often, they fail."""
+    data = random_network(107_513)
+    bundle = glowmcu.compile(
+        data, output=tmp_path / "net", name="net", steps=bool(calls.steps),
+        instrument=calls.observed,
+    )  # fmt: skip
+    inputs = [seeded_inputs(bundle.manifest, 1)]
+    host = CallingHost(calls, (), (), is_quick=shutil.which(TCC) is not None)
+    assert said in host.name
+    (wanted,), (found,) = Host().run(bundle.path, inputs), host.run(bundle.path, inputs)
+    assert [x.tobytes() for x in found.outputs] == [x.tobytes() for x in wanted.outputs]
+    source = bundle.path / "net.c"
+    text = source.read_text(encoding="utf-8")
+    right, wrong = "? done + count :", "? done + count + 1 :"
+    if calls.observed:
+        right, wrong = "before_step(1);", "before_step(1); before_step(1);"
+    assert right in text
+    source.write_text(text.replace(right, wrong), encoding="utf-8")
+    with pytest.raises(AssertionError):
+        host.run(bundle.path, inputs)
+
+
+def test_weights_in_other_places_are_still_those_of_the_network() -> None:
+    data = random_network(107_513)
+    other = with_other_weights(data, np.random.default_rng(0))
+    assert other != data
+    assert sorted(other) == sorted(data)
+    assert facts_of(other) == facts_of(data)
+
+
+def test_every_option_is_drawn_or_has_a_reason_why_not() -> None:
+    """Whoever adds an option to `compile` says here what the differential test makes of it."""
+    known = DRAWN.keys() | NOT_DRAWN.keys()
+    options = [p.opts for p in compile_command.params if p.opts[0].startswith("-")]
+    assert [names for names in options if not known & set(names)] == []
+    assert known <= {name for names in options for name in names}
+    assert not DRAWN.keys() & NOT_DRAWN.keys()
+    assert all(len(reason) > 10 for reason in NOT_DRAWN.values())
+    counts = Ledger.stored().counts
+    for name in (*DRAWN.values(), *ALSO_DRAWN):
+        assert name in counts or counts["mode"].get(name, 0) > 0, name
 
 
 def test_networks_are_those_of_their_seed_and_have_many_operators() -> None:

@@ -60,6 +60,9 @@ FEW = [
     Case("ScatterND", "cortex-m33"),
     Case("digits", "cortex-m55", {"optimize": "ram", "steps": True}),
     Case("Gather", "cortex-m55"),
+    Case("pipeline", "cortex-m4"),
+    Case("digits", "cortex-m55", {"train": "neighbours=3x2"}),
+    Case("four-bit stream", "cortex-m4"),
 ]
 
 

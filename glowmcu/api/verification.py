@@ -180,7 +180,7 @@ def verify_bundle(
     vectors = golden_vectors(bundle.path, bundle.manifest)
     # With states all are one stream, and what comes depends on what was.
     before = [vector.inputs for vector in vectors] if bundle.manifest.states else []
-    outputs, reference = _expected(bundle, [*before, *inputs], model, bind or {}, profile)
+    outputs, reference = expected_outputs(bundle, [*before, *inputs], model, bind or {}, profile)
     outputs = outputs[len(before) :]
     leeway = tuple(entry.leeway for entry in bundle.manifest.outputs)
     vectors += [
@@ -206,13 +206,16 @@ def verify_bundle(
     return VerificationReport(tuple(checks), tuple(skipped), reference, allow_missing)
 
 
-def _expected(
+def expected_outputs(
     bundle: Bundle,
     inputs: Sequence[tuple[Array, ...]],
     model: ModelGiven | GivenModel | None,
     bind: Mapping[str, Array],
     profile: ProfileGiven | None,
 ) -> tuple[list[Sequence[Array]], str]:
+    """What the bundle has to give for `inputs`, one stream, by the Python reference of `model` or
+    by the C on this computer, and whose outputs these are. Raises as `verify_bundle` does.
+    """
     if model is None:
         results = Host().run(bundle.path, inputs)
         return [result.outputs for result in results], "golden vectors, host C for random inputs"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -37,8 +36,10 @@ from glowmcu.emit_c.integrity import (
     CheckedBytes,
     IntegrityView,
     checked_array,
+    checked_parts,
     checked_tables,
     integrity_view,
+    is_parameter,
 )
 from glowmcu.emit_c.layer_text import LayerText
 from glowmcu.emit_c.prefetch_text import with_prefetches
@@ -244,10 +245,13 @@ class _Body:
         arrays = [checked_array(symbol, array) for symbol, array in self.pool.arrays()]
         headers = libjit_closure(tuple(self.headers)).values()
         tables = [table for text in headers for table in checked_tables(text)]
+        # What stands in for an accelerator is not there beside it.
+        own = (text for name, (_, text) in self.functions.items() if not self.absent[name])
+        self.checked += checked_parts(own)
         if self.pool.weights is Weights.POINTER:
             # A blob has a sum of its own, and with it the numbers of parameters.
             arrays = []
-            self.checked = [item for item in self.checked if not _is_parameter(item)]
+            self.checked = [item for item in self.checked if not is_parameter(item)]
         integrity = integrity_view((*arrays, *tables, *self.checked))
         learns = any(rate.argument for rate in self.program.rates)
         if integrity.lines or self.pool.weights is Weights.POINTER or learns:
@@ -390,9 +394,3 @@ class _Body:
 
 def _unless(macro: str, text: str) -> str:
     return f"#ifndef {macro}\n{text}\n#endif" if macro else text
-
-
-def _is_parameter(item: Checked) -> bool:
-    """Whether it is of a layer's parameters, `p_3`."""
-    at = item.at if isinstance(item, CheckedBytes) else item.member
-    return re.search(r"&p_\d", at) is not None

@@ -2,6 +2,7 @@
 
 Arrays and tables of libjit go in whole. Of a layer's parameter struct the runs of numbers go in;
 pointers, which a linker decides, are compared one by one. Every number in a struct is four bytes.
+Functions that a kernel's struct of `..._parts` names are compared, too.
 """
 
 from __future__ import annotations
@@ -27,6 +28,11 @@ _TABLE = re.compile(
 )
 
 
+#: A kernel's functions by member, in a struct outside of functions.
+_PARTS = re.compile(r"^static const (glowmcu_\w+) (\w+_parts) = \{(.*?)\};", re.M | re.DOTALL)
+_PART = re.compile(r"/\* (\w+) \*/ (\w+)")
+
+
 @dataclass(frozen=True)
 class CheckedBytes:
     """`data` at C expression `at`, elements of `width` bytes, low byte first in `data`."""
@@ -44,17 +50,29 @@ class CheckedPointer:
     target: str
 
 
-Checked = CheckedBytes | CheckedPointer
+@dataclass(frozen=True)
+class CheckedParts:
+    """A struct at `at` whose members must be these functions: no pointers to data."""
+
+    at: str
+    struct: str
+    functions: tuple[tuple[str, str], ...]
+
+
+Checked = CheckedBytes | CheckedPointer | CheckedParts
 
 
 @dataclass(frozen=True)
 class CheckLineView:
-    """A call in `<name>_check`: of `bytes` bytes, or of a pointer if that is 0."""
+    """What `<name>_check` does: a call of `bytes` bytes, or of a pointer if that is 0; with
+    `functions` members of a struct are compared with them.
+    """
 
     at: str
     bytes: int
     width: int
     target: str
+    functions: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,6 +146,12 @@ def _number(value: int | float | ConstantArray | None) -> bytes:
     return struct.pack("<I", int(value) & 0xFFFFFFFF)
 
 
+def is_parameter(item: Checked) -> bool:
+    """Whether it is of a layer's parameters, `p_3`."""
+    at = item.member if isinstance(item, CheckedPointer) else item.at
+    return re.search(r"&p_\d", at) is not None
+
+
 def checked_array(symbol: str, constant: ConstantArray | ArrayView) -> CheckedBytes:
     """All elements of an array."""
     data = constant.data
@@ -145,12 +169,21 @@ def checked_tables(header: str) -> Iterator[CheckedBytes]:
         yield CheckedBytes(symbol, width, data)
 
 
+def checked_parts(functions: Iterable[str]) -> Iterator[CheckedParts]:
+    """The functions that structs beside kernels' C name."""
+    for text in functions:
+        for struct_name, symbol, members in _PARTS.findall(text):
+            yield CheckedParts(symbol, struct_name, tuple(_PART.findall(members)))
+
+
 def integrity_view(items: Iterable[Checked]) -> IntegrityView:
     """The calls in order, and what the CRC is in the end."""
     lines, crc, size = [], 0, 0
     for item in items:
         if isinstance(item, CheckedPointer):
             lines.append(CheckLineView(item.member, 0, 0, item.target))
+        elif isinstance(item, CheckedParts):
+            lines.append(CheckLineView(item.at, 0, 0, item.struct, item.functions))
         elif item.data:
             lines.append(CheckLineView(item.at, len(item.data), item.width, ""))
             crc = zlib.crc32(item.data, crc)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glowmcu.emit_c.c_text import wrap_items
-from glowmcu.emit_c.integrity import Checked, CheckedBytes
+from glowmcu.emit_c.integrity import Checked, CheckedBytes, CheckedPointer
 from glowmcu.emit_c.views import ArrayView
 from glowmcu.ir.kernel_code import ConstantArray
 
@@ -127,7 +127,7 @@ def parameter_fills(checked: Iterable[Checked], symbol: str) -> Iterator[Fill]:
             place = item.at.replace("(const volatile uint8_t *)", "(uint8_t *)")
             yield Fill(place, symbol, first, len(item.data))
             first += len(item.data)
-        elif item.target != "NULL":
+        elif isinstance(item, CheckedPointer) and item.target != "NULL":
             yield Fill(item.member, item.target, 0, 0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 import glowmcu
 from benchmarks.faults import flip_constants
 from glowmcu.compilation import Options
+from glowmcu.cores import core
 from glowmcu.emit_c import integrity
 from glowmcu.emit_c.contract import libjit_closure
 from glowmcu.errors import GlowmcuError
@@ -22,12 +24,15 @@ from glowmcu.goals import Goal
 from glowmcu.ir.kernel_code import ConstantArray, Field, Parameters
 from glowmcu.manifest import read_manifest
 from glowmcu.pipeline import compile_model
+from glowmcu.verify.cortex_m.build import build_bundle
 from tests.bundle.conftest import BundleOf
 from tests.bundle.models import model_bytes
 from tests.bundle.test_use import build, run_program, selftest_program
+from tests.learning.fixed_models import windows
 from tests.support.check_model import write_bundle
 from tests.support.kernel_files import template_paths
 from tests.support.onnx_models import onnx_model
+from tests.support.pipelines import random_pipeline
 
 #: Inside functions of the portable branch, which Arm's compilers never see: code, for a check.
 IN_FUNCTIONS = re.compile(r"\w+\.\d+")
@@ -228,3 +233,37 @@ def test_numbers_before_between_and_behind_pointers_are_runs_of_their_own() -> N
     assert integrity.integrity_view(found).bytes == 16
     big = ConstantArray("w", np.arange(3, dtype=">i2"))
     assert integrity.checked_array("w", big).data == integrity.checked_array("w", array).data
+
+
+def _pipeline(folder: Path) -> Path:
+    """Of three stages; two of its convolutions name functions in a struct of theirs."""
+    return random_pipeline(2).write(folder)
+
+
+def _classifier(folder: Path) -> Path:
+    (folder / "windows.tflite").write_bytes(windows())
+    return folder / "windows.tflite"
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("board", ["nucleo-l4r5zi", "rp2040", "mps3-an547"])
+@pytest.mark.parametrize(
+    ("model", "options"), [(_pipeline, {}), (_classifier, {"train": "last=2"})]
+)
+def test_no_constant_in_flash_is_unknown_to_the_check(
+    model: Callable[[Path], Path], options: dict[str, str], board: str, tmp_path: Path
+) -> None:
+    """Objects of the linked program, whichever functions they are written in; tables of the check
+    itself are left out, as a wrong one shows.
+    """
+    bundle = glowmcu.compile(model(tmp_path), board, tmp_path / "m", "m", **options)  # type: ignore[arg-type]
+    names = ["m_check", "m_reset"]
+    names += ["m_parameters_save", "m_parameters_load"] if options else ["m_push"]
+    program = build_bundle(
+        bundle.path, bundle.manifest, core(bundle.board.core), with_markers=False, also=names
+    ).shipped
+    text = (bundle.path / "m.c").read_text(encoding="utf-8")
+    check = text[text.index("int32_t m_check(void)") :]
+    found = {item.name.split(".")[0] for item in program.constants} - {"nibbles"}
+    assert found
+    assert {name for name in found if not re.search(rf"\b{name}\b", check)} == set()

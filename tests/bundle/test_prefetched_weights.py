@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import glowmcu
+from benchmarks.differential_executors import PORTS, port_flags
 from benchmarks.random_networks import random_network
 from glowmcu.board import PlacementRequest, find_board
 from glowmcu.cli import main
@@ -37,29 +38,6 @@ from tests.support.forced_variant import SANITIZED
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 #: Random networks in which something comes in early on the board.
 SEEDS = ((142, "nrf52"), (165, "nrf52"), (133, "rp2040"))
-#: What a port may do, as text in front of every source. All of it is at once, at the last moment,
-#: or in between; what is broken leaves the copy undone.
-EARLY = """
-static void begin(int8_t *to, const int8_t *from, int32_t size) { memcpy(to, from, size); }
-static void end(int8_t *to, const int8_t *from, int32_t size) { (void)to, (void)from, (void)size; }
-"""
-LATE = """
-static int8_t *to_now; static const int8_t *from_now; static int32_t size_now;
-static void begin(int8_t *to, const int8_t *from, int32_t size)
-{
-    if (size_now != 0 || (uintptr_t)to % 4 || (uintptr_t)from % 4 || size % 4) { return; }
-    memset(to, 0xA5, size);
-    to_now = to, from_now = from, size_now = size;
-}
-static void end(int8_t *to, const int8_t *from, int32_t size)
-{
-    int32_t at, same = (to == to_now && from == from_now && size == size_now);
-    for (at = 0; at < size; ++at) { same &= (uint8_t)to[at] == 0xA5; }
-    if (same) { memcpy(to, from, size); }
-    size_now = 0;
-}
-"""
-PORTS = {"early": EARLY, "late": LATE}
 
 
 @pytest.fixture
@@ -67,18 +45,6 @@ def all_staged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights are copied though it saves little, in any arena."""
     monkeypatch.setattr(staging, "_LEAST_GAIN", -1e9)
     monkeypatch.setattr(staging, "_GROWTH_AHEAD", 1e6)
-
-
-def port(kind: str, folder: Path) -> tuple[str, ...]:
-    """The flags with which a bundle is compiled for a port."""
-    header = folder / f"{kind}.h"
-    header.write_text(
-        "#include <stdint.h>\n#include <string.h>\n#pragma GCC system_header\n"
-        f"{PORTS[kind].replace('static void', '__attribute__((unused)) static void')}"
-        "#define GLOWMCU_STAGE_BEGIN(to, from, size) begin(to, from, size)\n"
-        "#define GLOWMCU_STAGE_END(to, from, size) end(to, from, size)\n"
-    )
-    return ("-include", str(header))
 
 
 def outputs(host: Host, bundle: Path, inputs: Sequence[Mapping[str, Array]]) -> list[list[bytes]]:
@@ -100,7 +66,7 @@ def test_random_networks_compute_the_same_whenever_weights_come_in(
     wanted = outputs(Host(), plain.path, inputs)
     assert outputs(Host(SANITIZED), bundle.path, inputs) == wanted
     for kind in PORTS:
-        assert outputs(Host(port(kind, tmp_path)), bundle.path, inputs) == wanted, kind
+        assert outputs(Host(port_flags(kind, tmp_path)), bundle.path, inputs) == wanted, kind
 
 
 @pytest.mark.arm
@@ -166,7 +132,7 @@ def test_weights_that_are_read_once_are_worth_it_within_a_budget(
     inputs = [seeded_inputs(some.manifest, number) for number in range(2)]
     wanted = outputs(Host(), none.path, inputs)
     for kind in PORTS:
-        assert outputs(Host(port(kind, tmp_path)), some.path, inputs) == wanted, kind
+        assert outputs(Host(port_flags(kind, tmp_path)), some.path, inputs) == wanted, kind
 
 
 @pytest.mark.arm

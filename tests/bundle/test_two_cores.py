@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import glowmcu
 from benchmarks.random_networks import random_network
 from benchmarks.small_networks import MODELS
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.memory_fit import divisible
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.cortex_m.two_cores import TwoCores
@@ -123,6 +125,21 @@ def test_a_network_without_a_layer_worth_sharing_meets_once(tmp_path: Path) -> N
     inputs = [seeded_inputs(bundle.manifest, 1)]
     wanted, found = Host().run(bundle.path, inputs), HostCores().run(bundle.path, inputs)
     assert wanted[0].outputs[0].tobytes() == found[0].outputs[0].tobytes()
+
+
+def test_a_network_without_layers_meets_once_too(tmp_path: Path) -> None:
+    """Its C named words that it did not declare, where two cores were asked for alone."""
+    model = ModelBuilder()
+    x = model.input("x", (2, 3), "int8", 0.05, 1)
+    y = model.tensor("y", (6,), "int8", 0.05, 1)
+    model.op("RESHAPE", [x, model.constant("shape", np.array([6], np.int32))], [y])
+    model.output(y)
+    bundle = compiled(model.finish(), tmp_path)
+    assert not bundle.manifest.layers
+    inputs = [seeded_inputs(bundle.manifest, 1)]
+    for executor in (Host(), HostCores(), HostCores(second_first=True)):
+        (found,) = executor.run(bundle.path, inputs)
+        assert found.outputs[0].tobytes() == inputs[0][0].tobytes()
 
 
 @pytest.mark.parametrize(

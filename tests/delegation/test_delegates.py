@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import glowmcu
+from benchmarks.random_networks import random_network
 from benchmarks.stack_bounds import outside_bounds
 from glowmcu.bundle import Bundle
 from glowmcu.compilation import Options
@@ -69,6 +70,13 @@ def test_models_with_states_are_divided(seed: int, tmp_path: Path) -> None:
     hooks = bundle.path / "accelerator" / "all_hooks.c"
     found = glowmcu.verify(bundle, model=data, hooks=hooks)
     assert found.passed, found
+
+
+def test_a_region_may_read_nothing_but_constants(tmp_path: Path) -> None:
+    """A layer whose input is proved to be always the same was asked for that input."""
+    data = random_network(108_567)
+    bundle = compiled(tmp_path, data, FREE)
+    assert glowmcu.verify(bundle, model=data).passed
 
 
 def test_a_side_on_the_core_cuts_a_region(tmp_path: Path) -> None:

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import glowmcu
+from benchmarks.random_networks import random_network
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.goals import Goal
 from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.pipeline import compile_model
 from glowmcu.tuning.content_digest import content_digest
 from glowmcu.tuning.kernel_cache import KernelCache, default_cache
 from glowmcu.tuning.kernel_file import KernelFile, kernel_file_text, read_kernel_file
 from glowmcu.verify.cortex_m import CortexM
+from glowmcu.version import __version__
 from tests.cli.conftest import Run, glowmcu_cli, work  # noqa: F401 - fixtures
 
 _ABSENT = CortexM("cortex-m4").missing()
@@ -61,6 +67,41 @@ def test_choices_that_cannot_be_are_named_all_at_once() -> None:
     text = str(caught.value)
     assert "'elsewhere', which this model does not have" in text
     assert "possible here: softmax.portable, softmax.table" in text
+
+
+def test_a_choice_holds_whatever_scratch_a_search_for_ram_allows() -> None:
+    """Every kernel that selection says is possible can be chosen; one with scratch was refused."""
+    data = random_network(107_513)
+    options = Options("m", core="cortex-m4", goal=Goal.RAM)
+    for node, item in compile_model(data, "m.tflite", options).selections.items():
+        for kernel in (item.kernel_name, *(name for name, _ in item.alternatives)):
+            chosen = replace(options, kernels=KernelChoices({node.name: kernel}))
+            found = compile_model(data, "m.tflite", chosen).selections
+            names = [other.kernel_name for at, other in found.items() if at.name == node.name]
+            assert kernel in names
+
+
+def test_a_float_layer_and_what_quantizes_its_result_have_one_name(tmp_path: Path) -> None:
+    """The kernel of the second was refused for the first."""
+    model = ModelBuilder()
+    x = model.input("x", (1, 6), "float32")
+    y = model.tensor("y", (1, 6), "float32")
+    model.op("SOFTMAX", [x], [y], {"beta": 1.0})
+    model.output(y)
+    samples = np.random.default_rng(0).normal(0, 1, (4, 6)).astype(np.float32)
+    given: dict[str, Any] = {
+        "samples": samples, "quantization": glowmcu.Quantization(keep_float=["softmax"]),
+        "name": "m", "output": tmp_path / "m",
+    }  # fmt: skip
+    first = glowmcu.compile(model.finish(), **given)
+    chosen = {layer.name: layer.chosen.kernel for layer in first.choices}
+    assert len(chosen) < len(first.choices)
+    file = tmp_path / "kernels.json"
+    sha256 = hashlib.sha256(model.finish()).hexdigest()
+    stored = KernelFile(sha256, first.board.core, "balanced", __version__, chosen)
+    file.write_text(kernel_file_text(stored), encoding="utf-8")
+    again = glowmcu.compile(model.finish(), kernels=file, **given)
+    assert [layer.chosen for layer in again.choices] == [layer.chosen for layer in first.choices]
 
 
 @pytest.mark.arm

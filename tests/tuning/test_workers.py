@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from benchmarks import differential, differential_page
-from benchmarks.differential_case import TCC
 from glowmcu.cli import main
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
@@ -24,6 +23,7 @@ from glowmcu.tuning.state_file import StateFile
 from glowmcu.tuning.tuner import Settings, run_search
 from glowmcu.tuning.workers import Task, Workers, read_workers, working
 from glowmcu.verify.cortex_m import CortexM
+from tests.support.quick_host import TCC
 from tests.tuning.jobs import GESTURES, gesture_samples, small_job
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"

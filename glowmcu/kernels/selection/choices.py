@@ -17,7 +17,8 @@ Candidates = Mapping[Node, Mapping[Kernel, Cost]]
 class KernelChoices:
     """Variants by name: `layers` a node each, `forced_variant` for all nodes that it accepts.
 
-    Nodes that are not named stay open. `cycles` were measured, by node and variant: they count in
+    Nodes that are not named stay open; of several with one name, those that the variant cannot
+    compute do. `cycles` were measured, by node and variant: they count in
     the place of estimates. `source` is the file they come from.
     """
 
@@ -46,14 +47,20 @@ class KernelChoices:
         """`candidates` without what the choices rule out. Raises GM507 for each impossible one."""
         problems = self._unknown_layers(candidates)
         narrowed: dict[Node, Mapping[Kernel, Cost]] = {}
+        # A layer that computes in float and what makes integers of its result have one name.
+        refused: dict[str, list[Problem]] = {}
+        met: set[str] = set()
         for node, found in candidates.items():
             wanted = self.layers.get(node.name)
             match = {
                 k: cost for k, cost in found.items() if k.name == (wanted or self.forced_variant)
             }
-            if wanted is not None and not match:
-                problems.append(_impossible(node, wanted, found))
+            if match and wanted is not None:
+                met.add(node.name)
+            elif wanted is not None:
+                refused.setdefault(node.name, []).append(_impossible(node, wanted, found))
             narrowed[node] = match or found
+        problems += [one for name, all_ in refused.items() if name not in met for one in all_]
         if problems:
             raise GlowmcuError(problems, ExitCode.USAGE)
         return narrowed

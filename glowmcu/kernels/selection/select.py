@@ -178,10 +178,9 @@ def select_kernels(
         if not isinstance(node.op, Constant) and not node.op.aliases(node.signature)
     }
     possible = _possible(sites, target, choices, memory)
-    candidates = _limited(possible, limits)
-    if choices is not None:
-        candidates = choices.narrowed(candidates)
     allowed = possible if choices is None else choices.narrowed(possible)
+    # A limit is held if a variant can: one that was chosen already stays.
+    candidates = _limited(allowed, limits)
     weighed, code_byte_cycles = candidates, 0.0
     if target.waits is not None and target.weighs_waits:
         weighed, code_byte_cycles = with_waits(candidates), mean(target.waits.code_byte)

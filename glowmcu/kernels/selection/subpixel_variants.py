@@ -148,8 +148,10 @@ def convolution(variant: Kernel) -> Kernel:
 
 def can_convolve(site: Site) -> bool:
     """Whether a transposed convolution of int8, a whole image of it, is a convolution of blocks."""
-    op, x = site.node.op, site.signature.inputs[0]
-    if not isinstance(op, TransposeConv2D) or site.by_rows or x.shape[0] != 1:
+    op = site.node.op
+    if not isinstance(op, TransposeConv2D) or site.by_rows:
+        return False
+    if site.signature.inputs[0].shape[0] != 1:
         return False
     if not is_constant(site, 1, 2) or not is_int8(site) or not op.is_plain(site.signature):
         return False
