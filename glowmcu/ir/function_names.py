@@ -29,7 +29,7 @@ LETTERS = {
     "nibbles": "n", "of": "", "packed": "j", "pad": "p", "padded": "p", "partial": "p",
     "pitch": "", "preshift": "k", "rank": "r", "requantization": "", "rows": "r", "shift": "",
     "step": "", "stride": "s",
-    "tail": "", "to": "", "two-sided": "t", "uniform": "q", "unrolled": "u", "values": "",
+    "tail": "", "taps": "", "to": "", "two-sided": "t", "uniform": "q", "unrolled": "u", "values": "",
     "wide": "w", "windows": "h", "words": "",
 }  # fmt: skip
 

@@ -63,7 +63,7 @@ def _op(site: Site) -> DepthwiseConv2D:
 def _function(site: Site) -> str:
     """Known by what is unrolled into it."""
     multiplied = "" if _multiplier(site) == 1 else "multiplied"
-    return specialized("taps", f"{_shape(site)[1]} unrolled", multiplied)
+    return specialized("taps", f"{_shape(site)[1]} taps unrolled", multiplied)
 
 
 @kernel("depthwise_conv_2d.taps_nodsp", DepthwiseConv2D)

@@ -48,7 +48,7 @@ def _function(site: Site) -> str:
     """Known by what is unrolled into it."""
     _, height, width, _ = _shape(site)
     padded = "padded" if is_padded(site) else ""
-    return specialized("taps", f"{height}x{width}", f"step {_step(site)}", padded)
+    return specialized("taps", f"{height}x{width} taps", f"step {_step(site)}", padded)
 
 
 def _pixels_inside(site: Site) -> int:

@@ -89,11 +89,12 @@ class NearTapsDepthwise(Kernel):
         op, x = site.node.op, site.signature.inputs[0].shape
         assert isinstance(op, DepthwiseConv2D)
         height, width = site.signature.inputs[1].shape[1:3]
-        columns = f"{height}x{width} by {op.dilations[1] * x[3]}"
-        rows = f"rows {op.dilations[0] * x[2] * x[3]}" if width > 1 and height > 1 else ""
+        column, row = op.dilations[1] * x[3], op.dilations[0] * x[2] * x[3]
+        shape = (f"{height}x{width} taps", f"{column} apart")
         if width == 1:
-            columns = f"{height} by {op.dilations[0] * x[2] * x[3]}"
-        return specialized("near", columns, rows, *form_facts(_form(site)))
+            shape = (f"{height} taps", f"{row} apart")
+        rows = f"rows {row} apart" if width > 1 and height > 1 else ""
+        return specialized("near", *shape, rows, *form_facts(_form(site)))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, form, out = site.node.op, _form(site), site.signature.output
