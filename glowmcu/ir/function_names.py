@@ -28,9 +28,8 @@ LETTERS = {
     "last": "", "literal": "l", "long": "z", "loop": "o", "memory": "m", "multiplied": "x",
     "nibbles": "n", "of": "", "packed": "j", "pad": "p", "padded": "p", "partial": "p",
     "pitch": "", "preshift": "k", "rank": "r", "requantization": "", "rows": "r", "shift": "",
-    "step": "", "stride": "s",
-    "tail": "", "taps": "", "to": "", "two-sided": "t", "uniform": "q", "unrolled": "u", "values": "",
-    "wide": "w", "windows": "h", "words": "",
+    "step": "", "stride": "s", "tail": "", "taps": "", "to": "", "two-sided": "t",
+    "uniform": "q", "unrolled": "u", "values": "", "wide": "w", "windows": "h", "words": "",
 }  # fmt: skip
 
 
