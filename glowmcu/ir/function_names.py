@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 
 #: What C99 (5.2.4.1) promises to tell apart of an external name, and MISRA C:2012 asks for.
 SIGNIFICANT = 31
@@ -35,7 +36,7 @@ LETTERS = {
 
 def specialized(kind: str, *facts: str) -> str:
     """What tells a function from others: its `kind`, one word, and facts, of which empty ones are
-    left out: "straight: 64 inputs, floor, shift 12". Equal texts are the same function.
+    left out: "straight: 64 inputs, uniform requantization". Equal texts are the same function.
     """
     assert kind.isalnum() and len(kind) <= SIGNIFICANT - len(_PREFIX) - LONGEST_PART - _DIGITS - 2
     return f"{kind}{_COLON}{', '.join(fact for fact in facts if fact)}"
@@ -58,7 +59,7 @@ def c_name(function: str, others: int = 0) -> str:
     signature = _joined(facts.split(", "))
     if others or len(signature) > room:
         signature = _with_digest(facts.split(", "), function, room, _DIGITS + max(others - 1, 0))
-    return f"{_PREFIX}{kind}_{signature}" if signature else f"{_PREFIX}{kind}_any"
+    return f"{_PREFIX}{kind}_{signature or 'any'}"
 
 
 def part_name(name: str, part: str) -> str:
@@ -83,7 +84,7 @@ def _joined(facts: list[str]) -> str:
     """Facts in letters and numbers, between two of which is a dash."""
     joined = ""
     for word in " ".join(facts).split():
-        short = LETTERS.get(word, word)
+        short = LETTERS.get(word, re.sub(r"\W", "_", word, flags=re.ASCII))
         apart = joined[-1:].isdigit() and short[:1].isdigit()
         joined += f"_{short}" if apart else short
     return joined

@@ -102,6 +102,8 @@ def test_a_name_says_what_the_function_is_for_as_far_as_it_fits() -> None:
     assert len({*names}) == 2
     assert max(len(part_name(name, "pairs")) for name in names) <= SIGNIFICANT
     assert c_name("glowmcu_add_s8") == "glowmcu_add_s8"
+    assert c_name(specialized("vectors")) == "glowmcu_vectors_any"
+    assert c_name(specialized("near", "3 taps", "1/4 of *p")) == "glowmcu_near_3_1_4_p"
 
 
 def test_functions_that_would_have_one_name_get_two() -> None:
