@@ -93,13 +93,16 @@ def step_stacks(
         kernel = kernel_function(variant, selection.code, body, body.steps[index].definition)
         is_once = kernel.is_called_once or calls[selection.code.function] == 1
         kernel = replace(kernel, is_called_once=is_once)
-        yield _step(found, f"m_step_{index}", kernel, selection)
+        names = {item.function: item.name for item in body.functions}
+        called = names.get(selection.code.function, selection.code.function)
+        yield _step(found, f"m_step_{index}", kernel, selection, called)
 
 
-def _step(found: StackWalk, entry: str, kernel: KernelFunction, selection: Selection) -> StepStack:
+def _step(
+    found: StackWalk, entry: str, kernel: KernelFunction, selection: Selection, name: str
+) -> StepStack:
     if selection.bodies:
         return StepStack(kernel, _around_bodies(found, entry))
-    name = selection.code.function
     is_own = bool(selection.code.template) and selection.code.parameters is None
     wanted = entry.replace("m_step", "k") if is_own else name
     calls = [callee for _, callee in found.frame(entry).calls if callee]

@@ -24,7 +24,6 @@ from glowmcu.emit_c.code_places import (
     called_apart,
     code_regions,
     header_groups,
-    placed_functions,
     placed_steps,
 )
 from glowmcu.emit_c.constant_pool import ConstantPart, ConstantPool
@@ -43,14 +42,13 @@ from glowmcu.emit_c.integrity import (
 )
 from glowmcu.emit_c.layer_text import LayerText
 from glowmcu.emit_c.prefetch_text import with_prefetches
-from glowmcu.emit_c.rendering import render
+from glowmcu.emit_c.shared_functions import FunctionView, SharedFunctions
 from glowmcu.emit_c.sized_layers import SizedProgram, SizedSteps
 from glowmcu.emit_c.stream_view import MARK, StreamView, stream_view
 from glowmcu.emit_c.tensor_views import parameter_names
 from glowmcu.emit_c.views import (
     ArrayView,
     BufferView,
-    FunctionView,
     HeaderGroupView,
     StepView,
 )
@@ -202,7 +200,8 @@ class _Body:
         self.program, self.chosen, self.name = program, chosen, name
         self.instrument, self.in_parts = instrument, in_parts
         self.symbols = buffer_symbols(program)
-        self.pool = ConstantPool(name, places.weights, weights)
+        self.functions = SharedFunctions(places.code)
+        self.pool = ConstantPool(name, places.weights, weights, self.functions)
         self.default = places.code
         count = len(program.runs)
         placed = replace(places, layer_code=places.layer_code or (places.code,) * count)
@@ -212,9 +211,7 @@ class _Body:
         self.headers: dict[str, str] = {}
         if program.meetings is not None:
             self.headers["glowmcu_cores.h"] = places.code
-        self.functions: dict[str, tuple[str, str]] = {}
-        #: By function and by header: the macro where it is not there.
-        self.absent: dict[str, str] = {}
+        #: By header: the macro where it is not there.
         self.headers_unless: dict[str, str] = {}
         self.delegates = Regions()
         self.checked: list[Checked] = []
@@ -246,8 +243,7 @@ class _Body:
         headers = libjit_closure(tuple(self.headers)).values()
         tables = [table for text in headers for table in checked_tables(text)]
         # What stands in for an accelerator is not there beside it.
-        own = (text for name, (_, text) in self.functions.items() if not self.absent[name])
-        self.checked += checked_parts(own)
+        self.checked += checked_parts(self.functions.always_there())
         if self.pool.weights is Weights.POINTER:
             # A blob has a sum of its own, and with it the numbers of parameters.
             arrays = []
@@ -258,10 +254,7 @@ class _Body:
             self.headers["glowmcu_check.h"] = self.default
         switch = CodeSwitch(self.name)
         groups = header_groups(switch, self.headers, self.default)
-        functions = placed_functions(switch, {
-            name: (region, _unless(self.absent[name], text))
-            for name, (region, text) in self.functions.items()
-        })  # fmt: skip
+        functions = self.functions.views(switch)
         steps = placed_steps(switch, self.steps, self.regions)
         last = switch.to(self.default)
         sizes = tuple(self.sizes)
@@ -319,12 +312,7 @@ class _Body:
             self.fills += layer.fills()
             self.forms.append(layer.form)
         if code.is_shared:
-            text = render(f"kernels/{code.template}", function=code.function, **code.view).rstrip()
-            known, same = self.functions.get(code.function, (region, text))
-            assert same == text, f"{code.function} has two meanings"
-            apart = region if known == self.default else known
-            self.functions[code.function] = apart, text
-            self.absent[code.function] = unless and self.absent.get(code.function, unless)
+            self.functions.add(code, region, unless)
         for header in (code.header, *code.view.get("headers", ()), layer.staged_header):
             self.headers_unless[header] = unless and self.headers_unless.get(header, unless)
             if header and self.headers.get(header, self.default) == self.default:
@@ -390,7 +378,3 @@ class _Body:
             )
         definition = f"{self.steps[-1].definition}\n\n{rows.definition}".strip()
         self.steps[-1] = replace(self.steps[-1], definition=definition)
-
-
-def _unless(macro: str, text: str) -> str:
-    return f"#ifndef {macro}\n{text}\n#endif" if macro else text

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from glowmcu.board import Places
 from glowmcu.emit_c.placement_text import section_of
-from glowmcu.emit_c.views import FunctionView, HeaderGroupView, StepView
+from glowmcu.emit_c.views import HeaderGroupView, StepView
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.program import Program
 
@@ -58,13 +58,6 @@ def header_groups(
 
 def _of(headers: Mapping[str, str], region: str) -> Iterable[str]:
     return (header for header, place in headers.items() if place == region)
-
-
-def placed_functions(
-    switch: CodeSwitch, functions: Mapping[str, tuple[str, str]]
-) -> tuple[FunctionView, ...]:
-    """Shared functions by name: (region, text)."""
-    return tuple(FunctionView(switch.to(region), text) for region, text in functions.values())
 
 
 def placed_steps(

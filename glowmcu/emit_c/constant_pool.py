@@ -14,6 +14,7 @@ import numpy as np
 
 from glowmcu.emit_c.c_text import c_identifier, comment_text
 from glowmcu.emit_c.placement_text import section_of
+from glowmcu.emit_c.shared_functions import SharedFunctions
 from glowmcu.emit_c.views import ArrayView
 from glowmcu.interface_options import Weights
 from glowmcu.ir.constant_kinds import ConstantKind, constant_kind
@@ -41,14 +42,20 @@ class ConstantPool:
     """Arrays in order of first use; `size_bytes` is what they take. `regions` says by step where
     they go: that of the first step that reads them.
 
-    See `read_by_device` for what a region of an accelerator reads.
+    See `read_by_device` for what a region of an accelerator reads. `functions` are those that
+    layers share: who writes a layer asks here for all names of the bundle.
     """
 
     def __init__(
-        self, bundle_name: str, regions: Sequence[str] = (), weights: Weights = Weights.LINKED
+        self,
+        bundle_name: str,
+        regions: Sequence[str] = (),
+        weights: Weights = Weights.LINKED,
+        functions: SharedFunctions | None = None,
     ) -> None:
         self.bundle_name = bundle_name
         self.weights = weights
+        self.functions = functions or SharedFunctions()
         self._region_of_step = regions
         self._regions: dict[str, str] = {}
         self._symbols: dict[tuple[object, ...], str] = {}

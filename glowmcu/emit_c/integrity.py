@@ -2,7 +2,7 @@
 
 Arrays and tables of libjit go in whole. Of a layer's parameter struct the runs of numbers go in;
 pointers, which a linker decides, are compared one by one. Every number in a struct is four bytes.
-Functions that a kernel's struct of `..._parts` names are compared, too.
+Functions that a kernel's struct of a type `..._parts` names are compared, too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TABLE = re.compile(
 
 
 #: A kernel's functions by member, in a struct outside of functions.
-_PARTS = re.compile(r"^static const (glowmcu_\w+) (\w+_parts) = \{(.*?)\};", re.M | re.DOTALL)
+_PARTS = re.compile(r"^static const (glowmcu_\w+_parts) (\w+) = \{(.*?)\};", re.M | re.DOTALL)
 _PART = re.compile(r"/\* (\w+) \*/ (\w+)")
 
 

@@ -209,7 +209,9 @@ class LayerText:
     @property
     def function(self) -> str:
         """The C function that computes the layer."""
-        return f"k_{self.label}" if self._is_own else self.code.function
+        if self._is_own:
+            return f"k_{self.label}"
+        return self.pool.functions.name(self.code.function)
 
     def call(self) -> str:
         """The statement that computes it."""

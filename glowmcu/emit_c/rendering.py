@@ -11,6 +11,7 @@ from glowmcu.emit_c.assembly_text import assembly_strings, frame_bytes
 from glowmcu.emit_c.c_text import c_number, thousands
 from glowmcu.emit_c.folding import fold_lines
 from glowmcu.emit_c.template_cache import template_cache
+from glowmcu.ir.function_names import part_name
 from glowmcu.resources import resource_dirs
 
 
@@ -28,6 +29,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["thousands"] = thousands
     environment.filters["c_number"] = c_number
     environment.filters["assembly"] = assembly_strings
+    environment.filters["part"] = part_name
     environment.filters["frame_bytes"] = frame_bytes
     environment.filters["quoted"] = json.dumps  # of printable ASCII: the same in YAML and TOML
     environment.filters["xml"] = _escaped

@@ -106,8 +106,7 @@ def kernel_function(
     is_own = bool(code.template) and not code.is_shared
     texts = [definition] if is_own else []
     if code.is_shared:
-        called = re.compile(rf"\b{re.escape(code.function)}\(")
-        texts = [function.text for function in body.functions if called.search(function.text)]
+        texts = [item.text for item in body.functions if item.function == code.function]
     text = "\n".join(texts)
     kind = code.template if is_own else re.sub(r"\d+", "#", code.function)
     # Of one that is transposed or computes blocks of pixels, the variant itself.

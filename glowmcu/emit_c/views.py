@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from glowmcu.emit_c.delegate_text import DelegatesView
     from glowmcu.emit_c.golden_text import VectorView
     from glowmcu.emit_c.learning_view import LearningView
+    from glowmcu.emit_c.shared_functions import FunctionView
     from glowmcu.emit_c.size_view import SizeView
     from glowmcu.emit_c.stages_view import StagesView
     from glowmcu.emit_c.steps_view import RunStepsView
@@ -189,14 +190,6 @@ class PushView:
     steps_before: tuple[StepView, ...]
     taking: StepView
     steps_after: tuple[StepView, ...]
-
-
-@dataclass(frozen=True)
-class FunctionView:
-    """A kernel's function that several layers call."""
-
-    code_switch: str
-    text: str
 
 
 @dataclass(frozen=True)

@@ -137,8 +137,8 @@ class KernelCode:
 
     Either `function` of libjit header `header`, or a function rendered from
     `templates/kernels/<template>` with `view`: with `parameters` it is shared by all layers that
-    name the same `function` (equal names mean equal text), without it is this layer's alone.
-    `operands` are the node inputs
+    name the same `function` (`glowmcu.ir.function_names`: equal ones mean equal text), without it
+    is this layer's alone. `operands` are the node inputs
     that are passed as pointers: the rest is inside the constants. `rows` > 0: the function computes
     output rows `[first_row, end_row)` of `rows`; its pointers are to the first rows that these are
     made of (`Operation.input_rows`) and to row `first_row` of the result, so that no other rows

@@ -127,7 +127,7 @@ class Cost:
     """Estimate for one inference on the target: cycles, and bytes of code, constants and scratch.
 
     `code_bytes` is the shared function's, counted once however many layers of a bundle call it;
-    `code_key` is the function's name where a variant has several or shares another variant's.
+    `code_key` is `KernelCode.function` where a variant has several or shares another variant's.
     `layer_code_bytes` is what each layer adds (a function of its own). `around` names the C around
     the function, `around_bytes`, that functions with the same name there have in common.
     `waits`: cycles that the board's memories add, by each of its timings; None where nobody knows.
@@ -190,7 +190,7 @@ class Kernel:
         return 0
 
     def code_key(self, site: Site, target: Target) -> str:
-        """The function's name, where a variant has several or shares another variant's."""
+        """`KernelCode.function`, where a variant has several or shares another variant's."""
         return ""
 
     def cost(self, site: Site, target: Target) -> Cost:

@@ -7,9 +7,11 @@ import numpy as np
 from tests.ops.test_convolution import Case, conv_model
 from tests.ops.test_matmul import Dense
 
-#: Suffixes of functions without their shifts: both layouts in every form.
+#: Facts of functions without their shifts: both layouts in every form.
 ALL_FORMS = {
-    f"{wide}_{kind}" for wide in ("", "_wide") for kind in ("floor_s", "two_sided_s", "uniform")
+    (wide, f"{kind} requantization")
+    for wide in ("", "wide")
+    for kind in ("floor", "two-sided", "uniform")
 }
 
 

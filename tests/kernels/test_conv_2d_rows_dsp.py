@@ -166,9 +166,10 @@ def sums_of(case: Case) -> str:
 
 def test_all_layouts_and_forms_are_among_the_cases() -> None:
     names = " ".join(map(sums_of, taken().values()))
-    for part in ("_loop_floor", "_loop_two_sided", "_wide_floor", "_wide_two_sided", "_literal"):
-        assert part in names
-    assert "_loop_literal" in names
+    for layout in ("loop", "wide"):
+        for form in ("floor", "two-sided"):
+            assert f", {layout}, {form} requantization" in names
+    assert ", loop, literal requantization" in names
 
 
 def first_pixels(window: RowWindow) -> Iterator[int]:

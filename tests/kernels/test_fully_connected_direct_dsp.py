@@ -85,7 +85,7 @@ def test_where_no_line_is_found_the_literal_form_is_computed(
 ) -> None:
     monkeypatch.setattr(dense_stream, "COMMON_POSTSHIFTS", {})
     case = layer_without_lines(weights_type)
-    assert stream_of(case).suffix.endswith("_literal")
+    assert stream_of(case).facts[1:] == ("literal requantization", "")
     check_forced(dense_model(case), NAME, count=2)
 
 
@@ -100,7 +100,7 @@ def test_a_convolution_of_more_pixels_is_left_to_others() -> None:
 
 def test_the_cases_reach_every_form_and_both_layouts() -> None:
     cases = [case for case in CASES.values() if case.depth_in in (10, 16, 31, 33)]
-    layouts = {stream_of(case).suffix.rstrip("0123456789") for case in cases}
+    layouts = {stream_of(case).facts[:2] for case in cases}
     assert layouts >= ALL_FORMS
 
 

@@ -85,7 +85,7 @@ def test_a_convolution_of_more_pixels_is_left_to_others() -> None:
 
 
 def test_the_cases_reach_every_form_and_both_layouts() -> None:
-    layouts = {stream_of(case).suffix.rstrip("0123456789") for case in CASES.values()}
+    layouts = {stream_of(case).facts[:2] for case in CASES.values()}
     assert layouts >= ALL_FORMS
 
 
@@ -96,7 +96,7 @@ def test_where_no_line_is_found_the_literal_form_is_computed(
 ) -> None:
     monkeypatch.setattr(dense_stream, "COMMON_POSTSHIFTS", {})
     case = layer_without_lines(weights_type)
-    assert stream_of(case).suffix.endswith("_literal")
+    assert stream_of(case).facts[1:] == ("literal requantization", "")
     check_forced(dense_model(case), NAME, count=2)
 
 
@@ -110,4 +110,4 @@ def test_layers_of_one_scale_share_a_function_whatever_their_scale_is() -> None:
         stream_of(Dense(1, 16, 8, weights_type="int4", out_scale=scale)) for scale in (0.05, 2.0)
     )
     assert some.shared_constants != other.shared_constants
-    assert some.suffix == other.suffix == "_uniform"
+    assert some.facts == other.facts == ("", "uniform requantization", "")

@@ -87,7 +87,7 @@ def test_where_no_line_is_found_the_literal_form_is_computed(
 ) -> None:
     monkeypatch.setattr(dense_stream, "COMMON_POSTSHIFTS", {})
     case = layer_without_lines("int4")
-    assert stream_of(case).suffix == "_nibbles_literal"
+    assert stream_of(case).facts == ("nibbles", "literal requantization", "")
     check_forced(dense_model(case), NAME, count=2)
 
 
@@ -98,8 +98,9 @@ def test_a_convolution_of_one_pixel_is_a_row() -> None:
 
 
 def test_the_cases_reach_every_form() -> None:
-    found = {stream_of(case).suffix.rstrip("0123456789") for case in CASES.values()}
-    assert found >= {f"_nibbles_{kind}" for kind in ("floor_s", "two_sided_s", "uniform")}
+    found = {stream_of(case).facts[:2] for case in CASES.values()}
+    kinds = ("floor", "two-sided", "uniform")
+    assert found >= {("nibbles", f"{kind} requantization") for kind in kinds}
 
 
 @pytest.mark.parametrize("weight", [-9, 8])

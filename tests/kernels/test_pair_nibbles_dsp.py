@@ -104,13 +104,14 @@ def test_where_no_line_is_found_the_literal_form_is_computed(
 ) -> None:
     monkeypatch.setattr(dense_stream, "COMMON_POSTSHIFTS", {})
     case = small((1, 1, 5, 131), 9)
-    assert stream_of(case).suffix == "_nibbles_literal"
+    assert stream_of(case).facts == ("nibbles", "literal requantization", "")
     check_forced(conv(case), NAME, count=2)
 
 
 def test_the_cases_reach_every_proved_form() -> None:
-    found = {stream_of(case).suffix.rstrip("0123456789") for case in NUMBERS.values()}
-    assert found >= {f"_nibbles_{kind}_s" for kind in ("floor", "two_sided")}
+    found = {stream_of(case).facts[:2] for case in NUMBERS.values()}
+    kinds = ("floor", "two-sided")
+    assert found >= {("nibbles", f"{kind} requantization") for kind in kinds}
 
 
 @pytest.mark.parametrize("weight", [-9, 8])

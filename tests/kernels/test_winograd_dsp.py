@@ -95,7 +95,7 @@ def test_the_assembly_computes_what_the_layer_means(name: str) -> None:
 def test_all_forms_are_among_the_cases() -> None:
     nodes = ((done, conv_node(done.graph)) for done in map(compiled, CASES.values()))
     names = " ".join(done.selections[node].code.function for done, node in nodes)
-    for form in ("floor", "two_sided", "literal"):
+    for form in ("floor", "two-sided", "literal"):
         assert form in names
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.bounds import bound_note
@@ -107,7 +108,6 @@ class LstmDsp(Kernel):
             template="dsp/lstm_dsp.c.j2",
             view={
                 "headers": ("glowmcu_lstm_dsp.h",),
-                "step": f"glowmcu_lstm_step_{code.suffix}",
                 "assembly": step_assembly(code),
                 "shifts": f"{{{gates}}}, {', '.join(map(str, (*others, *flags)))}",
             },
@@ -121,7 +121,7 @@ _LINES = "see glowmcu_lstm_dsp.h"
 
 
 def _function(site: Site) -> str:
-    return f"glowmcu_lstm_dsp_{_code(site).suffix}"
+    return specialized("lstm", *_code(site).facts)
 
 
 def _walk(name: str, depth: int, layout: BlockLayout, round_fours: int) -> Field:

@@ -53,17 +53,23 @@ class StepCode:
     round_fours: int
 
     @property
-    def suffix(self) -> str:
-        """What the function's name ends in."""
-        gates = "_".join(
-            "".join(("l" if shift >= 0 else "r") + str(abs(shift)) for shift in shifts)
-            for shifts in (self.input_shifts, self.past_shifts)
+    def facts(self) -> tuple[str, ...]:
+        """What tells functions apart (`specialized`): shifts to the left or right, and rounds."""
+        return (
+            f"inputs {_directed(*self.input_shifts)}",
+            f"past {_directed(*self.past_shifts)}",
+            f"added {self.added_shift}",
+            f"result {self.result_shift}",
+            f"cell {_directed(self.cell_shift)}",
+            "wide" * self.layout.wide,
+            "clipped" * self.clips,
+            "odd" * self.odd,
+            "long" * (self.round_fours == LONG_ROUND_FOURS),
         )
-        cell = f"{'l' if self.cell_shift >= 0 else 'r'}{abs(self.cell_shift)}"
-        wide, clip = "_wide" * self.layout.wide, "_clip" * self.clips
-        own = f"a{self.added_shift}_o{self.result_shift}_c{cell}"
-        long = "_long" * (self.round_fours == LONG_ROUND_FOURS)
-        return f"{gates}_{own}{wide}{clip}{'_odd' * self.odd}{long}"
+
+
+def _directed(*shifts: int) -> str:
+    return "".join(f"{'l' if shift >= 0 else 'r'}{abs(shift)}" for shift in shifts)
 
 
 def step_assembly(code: StepCode) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.layer_fields import constant, is_constant
@@ -96,7 +97,9 @@ class SvdfDsp(Kernel):
 def _function(site: Site) -> str:
     shape = svdf_shape(site)
     tail, last = shape.depth % (2 * _FOUR), shape.filters % _FILTERS
-    return f"glowmcu_svdf_dsp_m{shape.memory}_r{shape.rank}_t{tail}_f{last}"
+    return specialized(
+        "svdf", f"memory {shape.memory}", f"rank {shape.rank}", f"tail {tail}", f"last {last}"
+    )
 
 
 def _scale(name: str, scale: Requantization, zero_point: int, doubled: bool = False) -> Field:

@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.four_bits import FOUR_BITS_NOTES
 from glowmcu.kernels.common.layer_fields import constant, is_padded
@@ -112,6 +113,7 @@ class _DirectKernel(MatrixKernel):
     """Two windows by four channels at a time, read where a layout says that they lie."""
 
     #: The struct and the walk in libjit.
+    kind: ClassVar[str]
     struct: ClassVar[str]
     walk_bytes: ClassVar[int]
 
@@ -151,7 +153,7 @@ class _DirectKernel(MatrixKernel):
         return stream + 4 * layout.turns
 
     def code_key(self, site: Site, target: Target) -> str:
-        return f"{self.struct}_{self._code(site).suffix}"
+        return specialized(self.kind, *self._code(site).facts)
 
     def cost(self, site: Site, target: Target) -> Cost:
         return Cost(
@@ -206,7 +208,7 @@ class _DirectKernel(MatrixKernel):
 class DirectMatrix(_DirectKernel):
     """What follows a row of a window in its last vector is read as well."""
 
-    struct = "glowmcu_direct_mve"
+    kind, struct = "direct", "glowmcu_direct_mve"
     walk_bytes = 450
 
     def layout(self, site: Site) -> _Layout:
@@ -260,7 +262,7 @@ class BlocksMatrix(DirectMatrix):
 class NarrowMatrix(_DirectKernel):
     """Rows of windows of at most one vector, gathered from rows that lie in scratch."""
 
-    struct = "glowmcu_narrow_mve"
+    kind, struct = "narrow", "glowmcu_narrow_mve"
     walk_bytes = 520
     #: As many as libjit's GLOWMCU_NARROW_MVE_WINDOWS.
     at_once = 8

@@ -59,10 +59,15 @@ class DirectCode:
         return NIBBLES if self.nibbles else BYTES
 
     @property
-    def suffix(self) -> str:
-        """What tells functions apart."""
-        letters = "o" * self.is_once + "l" * self.is_literal + "p" * self.is_partial
-        return f"{self.blocks}{letters}{'n' * self.nibbles}"
+    def facts(self) -> tuple[str, ...]:
+        """What tells functions apart (`specialized`)."""
+        return (
+            f"blocks of {self.blocks}",
+            "once" * self.is_once,
+            "literal" * self.is_literal,
+            "partial" * self.is_partial,
+            "nibbles" * self.nibbles,
+        )
 
     @property
     def size_bytes(self) -> int:

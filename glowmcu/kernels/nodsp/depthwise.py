@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.layer_fields import (
     constant,
@@ -60,9 +61,9 @@ def _op(site: Site) -> DepthwiseConv2D:
 
 
 def _function(site: Site) -> str:
-    """Named by what is unrolled into it."""
-    suffix = "" if _multiplier(site) == 1 else "_multiplied"
-    return f"glowmcu_depthwise_taps{_shape(site)[1]}{suffix}_s8"
+    """Known by what is unrolled into it."""
+    multiplied = "" if _multiplier(site) == 1 else "multiplied"
+    return specialized("taps", f"{_shape(site)[1]} taps unrolled", multiplied)
 
 
 @kernel("depthwise_conv_2d.taps_nodsp", DepthwiseConv2D)

@@ -52,6 +52,11 @@ class FormKind(Enum):
     TWO_SIDED = "two_sided"
     LITERAL = "literal"
 
+    @property
+    def fact(self) -> str:
+        """As functions are known by it (`glowmcu.ir.function_names`)."""
+        return f"{self.value.replace('_', '-')} requantization"
+
 
 @dataclass(frozen=True, eq=False)
 class RequantizationTask:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.layer_fields import constant, is_constant, is_int8, is_padded
 from glowmcu.kernels.common.overlap import window_overlaps
@@ -44,10 +45,10 @@ def _step(site: Site) -> int:
 
 
 def _function(site: Site) -> str:
-    """Named by what is unrolled into it."""
+    """Known by what is unrolled into it."""
     _, height, width, _ = _shape(site)
-    suffix = "_padded" if is_padded(site) else ""
-    return f"glowmcu_depthwise_rows{height}x{width}_{_step(site)}{suffix}_s8"
+    padded = "padded" if is_padded(site) else ""
+    return specialized("taps", f"{height}x{width} taps", f"step {_step(site)}", padded)
 
 
 def _pixels_inside(site: Site) -> int:

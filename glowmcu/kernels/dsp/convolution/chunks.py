@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.common.dense_layer import layer_bound_note
 from glowmcu.kernels.common.layer_fields import constant, is_padded
 from glowmcu.kernels.common.overlap import Overlaps, block_overlaps, first_pixels, pixel_blocks
@@ -177,9 +178,9 @@ def _gather(walk: ChunkWalk) -> str:
 
 
 def _function(walk: ChunkWalk, stream: DenseStream) -> str:
-    names = {"none": "_inside", "pieces": "", "whole": "_windows"}
-    sizes = f"{walk.distance}_{walk.chunk_values}"
-    return f"glowmcu_conv_2d_chunks{names[_gather(walk)]}_{sizes}{stream.suffix}"
+    where = {"none": "inside", "pieces": "", "whole": "windows"}[_gather(walk)]
+    sizes = f"{walk.distance} apart", f"{walk.chunk_values} values"
+    return specialized("chunks", *sizes, where, *stream.facts)
 
 
 def _view(walk: ChunkWalk, stream: DenseStream, target: Target) -> dict[str, object]:

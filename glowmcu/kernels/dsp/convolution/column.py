@@ -7,6 +7,7 @@ little beside its products. Other variants take two columns at a time, and one a
 
 from __future__ import annotations
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.common.dense_layer import layer_bound_note
 from glowmcu.kernels.common.overlap import window_overlaps
 from glowmcu.kernels.dsp.convolution.rows import is_plain_int8_conv
@@ -52,8 +53,8 @@ class ColumnDsp(Kernel):
         return kernel_rows * _row_bytes(site) if _gathered_rows(site) else 0
 
     def code_key(self, site: Site, target: Target) -> str:
-        gathers = "_gathered" if _gathered_rows(site) else ""
-        return f"glowmcu_conv_2d_column{gathers}{known_stream(site).suffix}"
+        gathers = "gathered" if _gathered_rows(site) else ""
+        return specialized("column", gathers, *known_stream(site).facts)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, stream = site.node.op, known_stream(site)

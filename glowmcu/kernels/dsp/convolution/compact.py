@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.common.dense_layer import (
     dense_weights,
     is_dense_layer,
@@ -90,7 +91,7 @@ class CompactConv2D(Kernel):
         return STEP_BYTES * self._stream(site).steps + 2 * patch_bytes(site)
 
     def code_key(self, site: Site, target: Target) -> str:
-        return f"glowmcu_conv_2d_compact{self._stream(site).suffix}"
+        return specialized("compact", *self._stream(site).facts)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         stream, grid = self._stream(site), pixel_grid(site)
@@ -195,5 +196,5 @@ def _compact_fields(site: Site, stream: DenseStream, round_steps: int) -> tuple[
 class CompactFullyConnected(FullyConnectedDsp):
     """As `fully_connected.dsp`, in a short loop."""
 
-    function: ClassVar[str] = "glowmcu_fully_connected_compact"
+    kind: ClassVar[str] = "fccompact"
     round_steps: ClassVar[int] = _ROUND_STEPS

@@ -66,8 +66,8 @@ class Chunk:
 
     @property
     def name(self) -> str:
-        rows = f"{self.rows}x{self.row_bytes}_" if self.rows > 1 else ""
-        segments = f"{self.segments}x{self.segment_bytes}_" if self.segments > 1 else ""
+        rows = f"{self.rows}x{self.row_bytes} of " if self.rows > 1 else ""
+        segments = f"{self.segments}x{self.segment_bytes} of " if self.segments > 1 else ""
         return f"{rows}{segments}{self.values}"
 
 

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from glowmcu.goals import Goal
+from glowmcu.ir.function_names import specialized
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
@@ -245,11 +246,15 @@ _CODE_BYTES, _STEP_CODE, TURNS_CODE_BYTES = 190, 54, 1400
 
 
 def _function(window: RowWindow, stream: PairStream) -> str:
-    loop = "_loop" if window.ways else ""
-    wide = "_wide" if stream.wide else ""
-    shift = f"_s{stream.shift}" if stream.shift else ""
-    shape = f"{window.distance}_{window.chunk.name}{loop}"
-    return f"glowmcu_conv_2d_rows_{shape}{wide}_{stream.kind}{shift}"
+    return specialized(
+        "rows",
+        f"{window.distance} apart",
+        f"chunks of {window.chunk.name}",
+        "loop" if window.ways else "",
+        "wide" if stream.wide else "",
+        stream.form.kind.fact,
+        f"shift {stream.shift}" if stream.shift else "",
+    )
 
 
 def _view(window: RowWindow, stream: PairStream, target: Target) -> dict[str, object]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import Shape
 from glowmcu.ir.value_range import Int64Array
@@ -236,8 +237,9 @@ class WinogradConv2D(Kernel):
 
 
 def _function(walk: TileWalk, form: Form) -> str:
-    shift = f"_s{form.postshift}" if form.postshift else ""
-    return f"glowmcu_conv_2d_winograd_{walk.channels}_{walk.pitch}_{form.kind.value}{shift}"
+    shift = f"shift {form.postshift}" if form.postshift else ""
+    sizes = f"{walk.channels} channels", f"pitch {walk.pitch}"
+    return specialized("winograd", *sizes, form.kind.fact, shift)
 
 
 def _fields(site: Site, walk: TileWalk, form: Form, stream: Words) -> tuple[Field, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.dense_layer import dense_weights, layer_bound_note, row_count
 from glowmcu.kernels.common.overlap import matrix_overlaps
@@ -58,8 +59,8 @@ class FullyConnectedDirect(Kernel):
         return known_stream(site).size_bytes
 
     def code_key(self, site: Site, target: Target) -> str:
-        even = "_even" * is_even_layer(site, target)
-        return f"glowmcu_fully_connected_direct{known_stream(site).suffix}{even}"
+        even = "even" * is_even_layer(site, target)
+        return specialized("fcdirect", *known_stream(site).facts, even)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         stream, rows = known_stream(site), row_count(site)

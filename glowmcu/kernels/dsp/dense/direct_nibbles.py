@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.common.dense_layer import dense_weights, layer_bound_note, row_count
 from glowmcu.kernels.common.overlap import matrix_overlaps
 from glowmcu.kernels.dsp.dense.direct import (
@@ -58,7 +59,7 @@ class FullyConnectedNibbles(Kernel):
         return _known(site).size_bytes
 
     def code_key(self, site: Site, target: Target) -> str:
-        return f"glowmcu_fully_connected{_known(site).suffix}"
+        return specialized("fcdirect", *_known(site).facts)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         stream, rows = _known(site), row_count(site)

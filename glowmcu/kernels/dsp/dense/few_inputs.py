@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from glowmcu.goals import Goal
+from glowmcu.ir.function_names import specialized
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.dense_layer import (
     dense_weights,
@@ -155,10 +156,12 @@ class FewInputsDsp(Kernel):
 
     def code_key(self, site: Site, target: Target) -> str:
         shape = self._shape(site, target)
-        loop = "_loop" if shape.looped else ""
-        return (
-            f"glowmcu_conv_2d_few_{shape.depth}_to_{shape.out_step}_by_{shape.channels}{loop}"
-            f"_s{shape.postshift}"
+        return specialized(
+            "few",
+            f"{shape.depth} to {shape.out_step} channels",
+            f"by {shape.channels}",
+            "loop" if shape.looped else "",
+            f"shift {shape.postshift}",
         )
 
     def generate(self, site: Site, target: Target) -> KernelCode:

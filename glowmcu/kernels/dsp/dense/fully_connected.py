@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.common.dense_layer import layer_bound_note, row_count
 from glowmcu.kernels.common.overlap import matrix_overlaps
 from glowmcu.kernels.dsp.dense.fully_connected_assembly import (
@@ -48,7 +49,8 @@ _CHANNELS = 8
 class FullyConnectedDsp(Kernel):
     """Each row through the stream, SMLAD on packed weights; also a 1x1 convolution of one pixel."""
 
-    function: ClassVar[str] = "glowmcu_fully_connected_dsp"
+    #: Of the function.
+    kind: ClassVar[str] = "fcrows"
     round_steps: ClassVar[int] = ROUND_STEPS
 
     def accepts(self, site: Site, target: Target) -> bool:
@@ -76,7 +78,7 @@ class FullyConnectedDsp(Kernel):
         return _stream(site).size_bytes
 
     def code_key(self, site: Site, target: Target) -> str:
-        return self.function + _stream(site).suffix
+        return specialized(self.kind, *_stream(site).facts)
 
     def cost(self, site: Site, target: Target) -> Cost:
         work = self.work(site, target)
@@ -91,7 +93,7 @@ class FullyConnectedDsp(Kernel):
     def generate(self, site: Site, target: Target) -> KernelCode:
         stream = _stream(site)
         return KernelCode(
-            function=self.function + stream.suffix,
+            function=self.code_key(site, target),
             operands=(0,),
             template="dsp/dense/fully_connected_dsp.c.j2",
             view={

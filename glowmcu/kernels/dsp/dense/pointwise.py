@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.common.dense_layer import (
     PixelGrid,
     is_dense_layer,
@@ -60,8 +61,8 @@ class PointwiseDsp(Kernel):
     nibbles: ClassVar[bool] = False
 
     def function(self, stream: DenseStream) -> str:
-        """The name, the same for all layers of one text."""
-        return f"glowmcu_conv_2d_pointwise{stream.suffix}"
+        """What it is known by, the same for all layers of one text."""
+        return specialized("pointwise", *stream.facts)
 
     def assembly(self, stream: DenseStream, target: Target) -> tuple[str, ...]:
         """The loop over pairs of pixels."""

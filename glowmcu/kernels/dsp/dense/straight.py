@@ -6,6 +6,7 @@ longer costs cycles, but a function. See straight_assembly.py.
 
 from __future__ import annotations
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.dsp.dense.pointwise import (
     APART,
     PIXELS_CODE_BYTES,
@@ -27,7 +28,7 @@ class StraightDsp(PointwiseDsp):
     """Each pair of pixels through the stream, all steps unrolled; up to 128 inputs."""
 
     def function(self, stream: DenseStream) -> str:
-        return f"glowmcu_conv_2d_straight_{stream.depth}{stream.suffix}"
+        return specialized("straight", f"{stream.depth} inputs", *stream.facts)
 
     def assembly(self, stream: DenseStream, target: Target) -> tuple[str, ...]:
         lines = straight_assembly(

@@ -115,12 +115,11 @@ class DenseStream:
         return 4 * self.blocks * self.layout.words(self.steps)
 
     @property
-    def suffix(self) -> str:
-        """What the names of functions for such streams end in."""
-        wide = "_nibbles" if self.layout.nibbles else "_wide" if self.layout.wide else ""
-        kind = "uniform" if self.layout.uniform else self.form.kind.value
-        shift = f"_s{self.form.postshift}" if self.form.postshift else ""
-        return f"{wide}_{kind}{shift}"
+    def facts(self) -> tuple[str, ...]:
+        """What tells functions for such streams apart (`specialized`)."""
+        wide = "nibbles" if self.layout.nibbles else "wide" if self.layout.wide else ""
+        kind = "uniform requantization" if self.layout.uniform else self.form.kind.fact
+        return wide, kind, f"shift {self.form.postshift}" if self.form.postshift else ""
 
     @property
     def shared_constants(self) -> tuple[int, int, int]:

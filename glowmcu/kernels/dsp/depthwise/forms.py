@@ -84,9 +84,11 @@ def weights_of(form: Form, weights: Array) -> Array:
     return np.where(_is_still(form), 0, weights).astype(np.int8)
 
 
-def form_name(form: Form) -> str:
-    """The part of a function's name that tells forms apart."""
-    name: str = form.kind.value
-    if form.kind is not FormKind.LITERAL:
-        name += f"_k{form.preshift}_s{form.postshift}"
-    return name + ("_clamped" if form.clamp else "")
+def form_facts(form: Form) -> tuple[str, ...]:
+    """Of a function (`specialized`): what tells forms apart."""
+    shifts = (f"preshift {form.preshift}", f"shift {form.postshift}")
+    return (
+        form.kind.fact,
+        *(() if form.kind is FormKind.LITERAL else shifts),
+        "clamped" if form.clamp else "",
+    )

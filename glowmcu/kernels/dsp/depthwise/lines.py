@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from glowmcu.goals import Goal
+from glowmcu.ir.function_names import specialized
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.layer_fields import constant, is_constant, is_int8
@@ -20,7 +21,7 @@ from glowmcu.kernels.common.overlap import Overlaps, lines_of_pixels, plane_over
 from glowmcu.kernels.dsp.depthwise.forms import (
     Words,
     form_constants,
-    form_name,
+    form_facts,
     rounding_field,
     scaled_form,
     weights_of,
@@ -232,7 +233,7 @@ class LinesDepthwise(Kernel):
         form = _form(site)
         assert form is not None
         stride = self._lines(site)[0].stride
-        return f"glowmcu_depthwise_3x3_stride_{stride}_{form_name(form)}"
+        return specialized("lines", f"stride {stride}", *form_facts(form))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         form = _form(site)
@@ -340,7 +341,7 @@ class LinesOfStepDepthwise(LinesDepthwise):
         return super().accepts(site, target) and self._lines(site)[0].out_step <= MOST_KNOWN_STEP
 
     def code_key(self, site: Site, target: Target) -> str:
-        return f"{super().code_key(site, target)}_step_{self._lines(site)[0].out_step}"
+        return f"{super().code_key(site, target)}, step {self._lines(site)[0].out_step}"
 
     def _shape(self, site: Site) -> PassShape:
         return replace(super()._shape(site), out_step=self._lines(site)[0].out_step)

@@ -7,12 +7,13 @@ made of such windows. See glowmcu_depthwise_near_taps_dsp.h.
 
 from __future__ import annotations
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.layer_fields import constant, is_constant, is_int8, is_padded
 from glowmcu.kernels.common.overlap import channel_overlaps
 from glowmcu.kernels.dsp.depthwise.forms import (
     form_constants,
-    form_name,
+    form_facts,
     rounding_field,
     weights_of,
 )
@@ -88,11 +89,12 @@ class NearTapsDepthwise(Kernel):
         op, x = site.node.op, site.signature.inputs[0].shape
         assert isinstance(op, DepthwiseConv2D)
         height, width = site.signature.inputs[1].shape[1:3]
-        columns = f"{height}x{width}_by_{op.dilations[1] * x[3]}"
-        rows = f"_rows_{op.dilations[0] * x[2] * x[3]}" if width > 1 and height > 1 else ""
+        column, row = op.dilations[1] * x[3], op.dilations[0] * x[2] * x[3]
+        shape = (f"{height}x{width} taps", f"{column} apart")
         if width == 1:
-            columns = f"{height}_by_{op.dilations[0] * x[2] * x[3]}"
-        return f"glowmcu_depthwise_near_{columns}{rows}_{form_name(_form(site))}"
+            shape = (f"{height} taps", f"{row} apart")
+        rows = f"rows {row} apart" if width > 1 and height > 1 else ""
+        return specialized("near", *shape, rows, *form_facts(_form(site)))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, form, out = site.node.op, _form(site), site.signature.output

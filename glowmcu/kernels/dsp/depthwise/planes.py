@@ -95,10 +95,15 @@ class PlanesDepthwise(RowDepthwise):
 
     def code_key(self, site: Site, target: Target) -> str:
         shape = self._plane(site)
-        lacking = {(0, 0): "", (1, 0): "_above", (0, 1): "_below", (1, 1): "_both"}
+        lacking = {
+            (0, 0): "",
+            (1, 0): "edges above",
+            (0, 1): "edges below",
+            (1, 1): "edges above and below",
+        }
         edges = lacking[int(shape.lacks_above), int(shape.lacks_below)]
-        how = "_unrolled" * self._unrolled
-        return self.row_name(site, f"planes{how}", edges, f"{shape.stride_y}x")
+        how = "unrolled" * self._unrolled
+        return self.row_key(site, "planes", edges, f"{shape.stride_y}x", how)
 
     def template(self) -> str:
         return "dsp/depthwise/depthwise_planes_dsp.c.j2"

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.layer_fields import constant, is_constant, is_int8
@@ -20,7 +21,7 @@ from glowmcu.kernels.common.overlap import Overlaps, row_overlaps
 from glowmcu.kernels.dsp.depthwise.forms import (
     Words,
     form_constants,
-    form_name,
+    form_facts,
     rounding_field,
     scaled_form,
     weights_of,
@@ -181,17 +182,24 @@ class RowDepthwise(Kernel):
         return 16 * channels + -(-channels // 4) * 4
 
     def code_key(self, site: Site, target: Target) -> str:
-        return self.row_name(site, "row", "_edges" * row_shape(site).has_edges)
+        return self.row_key(site, "row", "edges" * row_shape(site).has_edges)
 
     @staticmethod
-    def row_name(site: Site, what: str, edges: str, stride_y: str = "") -> str:
-        """What tells functions of `what` apart; `stride_y`, as 2x, where it does."""
+    def row_key(site: Site, kind: str, edges: str, stride_y: str = "", how: str = "") -> str:
+        """What tells functions of that kind apart; `stride_y`, as 2x, where it does."""
         form, shape = _form(site), row_shape(site)
         assert form is not None
         multiplied = f"x{shape.multiplier}" if shape.multiplier > 1 else ""
-        sizes = f"{shape.width}x{shape.in_channels}{multiplied}_to_{shape.out_width}"
-        steps = f"stride_{stride_y}{shape.stride}_pad_{shape.pad_left}"
-        return f"glowmcu_depthwise_{what}_{sizes}_{steps}{edges}_{form_name(form)}"
+        return specialized(
+            kind,
+            f"{shape.width}x{shape.in_channels}{multiplied} values",
+            f"to {shape.out_width} columns",
+            how,
+            f"stride {stride_y}{shape.stride}",
+            f"pad {shape.pad_left}",
+            edges,
+            *form_facts(form),
+        )
 
     def template(self) -> str:
         """The function's."""

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.layer_fields import constant, is_constant, is_int8
@@ -19,7 +20,7 @@ from glowmcu.kernels.common.overlap import Overlaps, lines_of_pixels, plane_over
 from glowmcu.kernels.dsp.depthwise.forms import (
     Words,
     form_constants,
-    form_name,
+    form_facts,
     rounding_field,
     scaled_form,
     weights_of,
@@ -169,7 +170,7 @@ class StripDepthwise(Kernel):
     def code_key(self, site: Site, target: Target) -> str:
         form = _form(site)
         assert form is not None
-        return f"glowmcu_depthwise_strip_{form_name(form)}"
+        return specialized("strip", *form_facts(form))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         form = _form(site)
@@ -258,7 +259,7 @@ class UnrolledStripDepthwise(StripDepthwise):
         return super().accepts(site, target) and self._sizes(site)[3] <= _MOST_UNROLLED
 
     def code_key(self, site: Site, target: Target) -> str:
-        return f"{super().code_key(site, target)}_words_{self._sizes(site)[3]}"
+        return f"{super().code_key(site, target)}, words {self._sizes(site)[3]}"
 
     def _code_bytes(self, site: Site) -> int:
         return 280 + 28 * self._sizes(site)[3]

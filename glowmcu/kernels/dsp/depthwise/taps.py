@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.layer_fields import (
@@ -21,7 +22,7 @@ from glowmcu.kernels.dsp.depthwise.forms import (
     Words,
     common_form,
     form_constants,
-    form_name,
+    form_facts,
     rounding_field,
     weights_of,
 )
@@ -169,7 +170,7 @@ class TapsDepthwise(Kernel):
     def code_key(self, site: Site, target: Target) -> str:
         form = taps_form(site)
         assert form is not None
-        return f"glowmcu_depthwise_taps_{form_name(form)}"
+        return specialized("taps", *form_facts(form))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         form = taps_form(site)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.common.wide_depthwise import (
     depthwise_fields,
     depthwise_rows,
@@ -61,7 +62,7 @@ class WideDepthwiseDsp(Kernel):
         return Cost(cycles, 560, self.flash_bytes(site, target), code_key=key)
 
     def code_key(self, site: Site, target: Target) -> str:
-        return f"glowmcu_wide_depthwise_{_clamp(site).letter}4"
+        return specialized("fours", _clamp(site).fact)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, signature = site.node.op, site.signature

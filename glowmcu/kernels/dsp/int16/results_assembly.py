@@ -18,9 +18,9 @@ class Clamp(Enum):
     ANY = "any"
 
     @property
-    def letter(self) -> str:
-        """What tells functions apart."""
-        return {Clamp.FULL: "", Clamp.RELU: "r", Clamp.ANY: "c"}[self]
+    def fact(self) -> str:
+        """What tells functions apart (`specialized`)."""
+        return {Clamp.FULL: "", Clamp.RELU: "relu", Clamp.ANY: "clamped"}[self]
 
 
 #: int16, and what a ReLU leaves of it.

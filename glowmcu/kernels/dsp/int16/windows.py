@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.common.wide_layer import is_wide_layer, wide_note, wide_overlaps, window_taps
 from glowmcu.kernels.dsp.int16.results_assembly import Clamp
 from glowmcu.kernels.dsp.int16.windows_assembly import CHANNELS, window_assembly
@@ -62,7 +63,7 @@ class WideWindowsDsp(Kernel):
         return known_stream(site).size_bytes
 
     def code_key(self, site: Site, target: Target) -> str:
-        return f"glowmcu_wide_windows_{known_stream(site).code.suffix}"
+        return specialized("windows", *known_stream(site).code.facts)
 
     def cost(self, site: Site, target: Target) -> Cost:
         cycles = sum(_CYCLES[name.split()[0]] * n for name, n in self.work(site, target).items())

@@ -52,19 +52,18 @@ class WindowCode:
     loads: bool = False
 
     @property
-    def suffix(self) -> str:
-        """What tells functions apart."""
-        flags = (
-            "p" if self.packed else "b",
-            "w" if self.wide else "n",
-            "d" * self.doubled,
-            self.clamp.letter,
-            "o" * self.rest,
-            "g" * self.parts,
-            "s" * self.single,
-            "f" * self.front,
+    def facts(self) -> tuple[str, ...]:
+        """What tells functions apart (`specialized`)."""
+        return (
+            "packed" if self.packed else "bytes",
+            "wide" * self.wide,
+            "doubled" * self.doubled,
+            self.clamp.fact,
+            "rest" * self.rest,
+            "parts" * self.parts,
+            "single" * self.single,
+            "front" * self.front,
         )
-        return "".join(flags)
 
     @property
     def start_words(self) -> int:

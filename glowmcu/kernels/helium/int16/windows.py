@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.layer_fields import constant
 from glowmcu.kernels.common.wide_layer import (
@@ -95,7 +96,7 @@ class WideWindowsMve(Kernel):
         return _vectors(site).size_bytes
 
     def code_key(self, site: Site, target: Target) -> str:
-        return f"glowmcu_wide_vectors_{_vectors(site).code.suffix}"
+        return specialized("vectors", *_vectors(site).code.facts)
 
     def cost(self, site: Site, target: Target) -> Cost:
         amounts = self.work(site, target)

@@ -38,14 +38,13 @@ class VectorCode:
     single: bool
 
     @property
-    def suffix(self) -> str:
-        """What tells functions apart."""
-        return "".join(
-            letter
-            for letter, is_set in zip(
-                "wogs", (self.wide, self.masked, self.parts, self.single), strict=True
-            )
-            if is_set
+    def facts(self) -> tuple[str, ...]:
+        """What tells functions apart (`specialized`)."""
+        return (
+            "wide" * self.wide,
+            "masked" * self.masked,
+            "parts" * self.parts,
+            "single" * self.single,
         )
 
 
