@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from benchmarks import float_layers
 from benchmarks.models import SHARED
 from glowmcu.compilation import Options
 from glowmcu.emit_c.write_bundle import write_bundle
@@ -74,7 +75,13 @@ def page(record: dict[str, Any]) -> str:
             f"{row['cycles'] / 1e6:.3f} | {row['cycles'] / row['macs']:.2f} | {error:+.1f} % | "
             f"{f'{cycles / 1e6:.3f}' if cycles else '-'} | {_grouped(arena)} |"
         )
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + float_layers.table(read_layers())
+
+
+def read_layers() -> dict[str, Any]:
+    """What `benchmarks.float_layers` recorded."""
+    found: dict[str, Any] = json.loads(float_layers.RECORD.read_text(encoding="utf-8"))
+    return found
 
 
 def _grouped(size: int | None) -> str:

@@ -322,7 +322,11 @@ _FAST = {**TIGHT, **ONE_DISTANCE}
 
 @pytest.mark.parametrize(
     "variant",
-    [name for name in _FAST if name.endswith(("dsp", "d_f32", "x_f32", "s_f32")) and "nodsp" not in name],
+    [
+        name
+        for name in _FAST
+        if name.endswith(("dsp", "d_f32", "x_f32", "s_f32")) and "nodsp" not in name
+    ],
 )
 def test_on_a_core_results_at_the_least_distance_are_as_apart(variant: str, tmp_path: Path) -> None:
     layer, data = placed_layer(_FAST[variant], variant, "cortex-m4")

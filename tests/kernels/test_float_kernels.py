@@ -17,9 +17,10 @@ import numpy.typing as npt
 import pytest
 
 from glowmcu import cores
-from glowmcu.compilation import Compilation
+from glowmcu.compilation import Compilation, Options
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import run_graph
+from glowmcu.pipeline import compile_model
 from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
@@ -351,6 +352,30 @@ BOUNDS = {
         Case((1, 16, 16, 16), 32, (3, 3), (2, 2), padding="SAME", activation="RELU"),
     ),
 }
+
+
+FEW_INPUTS = {
+    "1x1, 8 inputs": ("conv_2d.eight_inputs_f32", Case((1, 12, 12, 8), 16, (1, 1))),
+    "1x1, 16 inputs": ("conv_2d.matrix_fives_f32", Case((1, 12, 12, 16), 32, (1, 1))),
+    "1x1, 32 inputs": ("conv_2d.matrix_fives_f32", Case((1, 12, 12, 32), 64, (1, 1))),
+    "3x3, 3 inputs": ("conv_2d.packed_fives_f32", Case((1, 32, 32, 3), 16, (3, 3))),
+    "3x3, 3 inputs, stride 2": (
+        "conv_2d.packed_fives_f32", Case((1, 32, 32, 3), 16, (3, 3), (2, 2), padding="SAME"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("variant", "case"), FEW_INPUTS.values(), ids=FEW_INPUTS)
+def test_layers_of_few_inputs_take_three_cycles_a_product(
+    variant: str, case: Case, tmp_path: Path
+) -> None:
+    data = layer_model(variant, "CONV_2D", replace(case, activation="RELU"))
+    compilation = compile_model(data, "m.tflite", Options("m", core="cortex-m4"))
+    assert variants_of(compilation) == {variant}
+    inputs = random_inputs(compilation, 1)
+    (done,) = CortexM("cortex-m4").run(write_bundle(compilation, tmp_path), inputs)
+    assert done.cycles is not None
+    assert done.cycles <= 3.0 * compilation.manifest.macs
 
 
 #: What int8 weights cost more: two loads and three instructions a weight for two pixels.
