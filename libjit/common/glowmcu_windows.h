@@ -212,13 +212,13 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_window_channels(glowmcu_window_f32 *p,
         const int32_t is_last = (block == eights) ? 1 : 0;
 
         p->weights = (const uint8_t *)weights + block * block_bytes;
-        p->blocks = is_last ? 1 : eights;
-        if (is_last) {
+        p->blocks = (is_last != 0) ? 1 : eights;
+        if (is_last != 0) {
             p->out[0] = last[0];
             p->out[1] = last[1];
         }
-        compute(p, pixels, (is_last && left <= 4) ? 4 : 8);
-        for (int32_t pixel = 0; is_last && pixel < pixels; ++pixel) {
+        compute(p, pixels, (is_last != 0 && left <= 4) ? 4 : 8);
+        for (int32_t pixel = 0; is_last != 0 && pixel < pixels; ++pixel) {
             (void)memcpy(out[pixel] + 8 * eights, last[pixel], (size_t)left * sizeof last[0][0]);
         }
     }

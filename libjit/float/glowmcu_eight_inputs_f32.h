@@ -166,7 +166,7 @@ static void glowmcu_eight_inputs_f32(const glowmcu_eight_inputs_real *p, const f
         if (left < 3) {
             for (int32_t i = 0; i < 3; ++i) {
                 const int32_t vector = (i < left) ? i : left - 1;
-                (void)memcpy(last + 8 * i, in + 8 * vector, 8 * sizeof last[0]);
+                (void)memcpy(last + 8 * i, in + 8 * vector, 8u * sizeof last[0]);
             }
             in = last;
             z = (left - 1) * count;
