@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from benchmarks.calibration_shapes import (
     COLUMNS,
     DENSE,
     DEPTHWISE,
+    EIGHT_INPUTS,
     ELEMENTS,
     MATRICES,
     POINTWISE,
@@ -139,7 +141,8 @@ def builders(kind: str) -> Sequence[_Builder]:
     plain = kind.removeprefix(_FLOAT)
     if plain in ("CONV_2D 1x1", "CONV_2D"):
         images = POINTWISE if plain.endswith("1x1") else WINDOWS + COLUMNS
-        return [partial(_window_layer, "CONV_2D", *case) for case in _activated(images)]
+        eights = product(EIGHT_INPUTS, _ACTIVATIONS) if images is POINTWISE else ()
+        return [partial(_window_layer, "CONV_2D", *case) for case in (*_activated(images), *eights)]
     if plain == "DEPTHWISE_CONV_2D":
         return [partial(_window_layer, plain, *case) for case in _activated(DEPTHWISE)]
     if plain == "FULLY_CONNECTED":

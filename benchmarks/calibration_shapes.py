@@ -56,6 +56,10 @@ NARROW = (
     Image(24, 24, 8, 16), Image(20, 10, 8, 24), Image(9, 9, 4, 30), Image(16, 16, 6, 12),
     Image(5, 30, 2, 17), Image(14, 7, 3, 8), Image(12, 12, 7, 9), Image(10, 11, 5, 33),
 )  # fmt: skip
+#: For kernels of that depth alone.
+EIGHT_INPUTS = (
+    Image(24, 24, 8, 16), Image(20, 10, 8, 24), Image(7, 5, 8, 32), Image(13, 1, 8, 48),
+)  # fmt: skip
 #: Rows of a matrix: fully connected layers with scales of their own for each channel.
 PIXELS = (
     Image(1, 1, 64, 10), Image(1, 1, 96, 40), Image(1, 1, 40, 100), Image(1, 1, 128, 64),

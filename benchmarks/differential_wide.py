@@ -48,8 +48,8 @@ from tests.support.quick_host import TCC, QuickHost
 
 #: What may be refused beside `REFUSALS`: options that do not go together, or not with the network.
 _WIDE_REFUSALS = REFUSALS | {
-    "GM120", "GM121", "GM130", "GM153", "GM196", "GM197", "GM312", "GM350", "GM360", "GM361",
-    "GM362", "GM363", "GM626", "GM627", "GM774",
+    "GM120", "GM121", "GM130", "GM153", "GM196", "GM197", "GM312", "GM350", "GM352", "GM360",
+    "GM361", "GM362", "GM363", "GM626", "GM627", "GM774",
 }  # fmt: skip
 #: What a subject may not be: an output that is bound, a state that nothing changes or the only
 #: input, rows of no image, a network whose form depends on its size, layers that cannot learn in

@@ -258,6 +258,9 @@ def _small_models() -> dict[str, Checked]:
     """Layers that no network of those above has."""
     found = {
         "float borders, cortex-m4": Checked(float_borders, "cortex-m4"),
+        "vww_float for speed, cortex-m4": Checked(
+            partial(_shared, "vww_float"), "cortex-m4", Goal.SPEED
+        ),
         "softmax of int16, cortex-m4": Checked(_softmax_of_int16, "cortex-m4"),
         "stream, cortex-m4": Checked(partial(random_stream_model, 6), "cortex-m4"),
     }

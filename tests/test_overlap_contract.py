@@ -95,6 +95,7 @@ def samples() -> dict[str, bytes]:
         "dense, narrower": dense_model(Dense(4, 32, 8, out_scale=4.0)),
         "dense, five rows, real numbers": float_dense_model(5, 7, 12, "RELU"),
         "1x1, five columns, real numbers": float_conv((1, 5, 5, 3), 9, (1, 1)),
+        "1x1, eight inputs, real numbers": float_conv((1, 5, 5, 8), 10, (1, 1)),
         "3x3, nine outputs, one image, real numbers": float_conv((1, 6, 7, 3), 9, (3, 3)),
         "dense, int8 weights": float_dense_model(5, 7, 12, "RELU", Int8Weights),
         "1x1, int8 weights": float_conv((1, 5, 5, 3), 9, (1, 1), builder=Int8Weights),
@@ -215,6 +216,9 @@ TIGHT = {
     "cast.portable": "int8 to int32",
     "conv_2d.matrix_f32": "1x1, five columns, real numbers",
     "conv_2d.packed_f32": "3x3, nine outputs, one image, real numbers",
+    "conv_2d.matrix_fives_f32": "1x1, five columns, real numbers",
+    "conv_2d.packed_fives_f32": "3x3, nine outputs, one image, real numbers",
+    "conv_2d.eight_inputs_f32": "1x1, eight inputs, real numbers",
     "conv_2d.matrix_w8_f32": "1x1, int8 weights",
     "conv_2d.packed_w8_f32": "3x3, int8 weights",
     "conv_2d.compact_dsp": "CONV_2D, odd size, same padding",
@@ -318,7 +322,11 @@ _FAST = {**TIGHT, **ONE_DISTANCE}
 
 @pytest.mark.parametrize(
     "variant",
-    [name for name in _FAST if name.endswith(("dsp", "ed_f32", "ix_f32")) and "nodsp" not in name],
+    [
+        name
+        for name in _FAST
+        if name.endswith(("dsp", "d_f32", "x_f32", "s_f32")) and "nodsp" not in name
+    ],
 )
 def test_on_a_core_results_at_the_least_distance_are_as_apart(variant: str, tmp_path: Path) -> None:
     layer, data = placed_layer(_FAST[variant], variant, "cortex-m4")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from glowmcu.delegation.back_end import BackEnd, Refused, RegionCost
 from glowmcu.delegation.partition import computes, ordered, regions
+from glowmcu.ir.aliasing import byte_offset
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Constant, constant
 from glowmcu.ir.types import TensorType, element_type_of
@@ -154,22 +155,11 @@ def _with_copies(graph: Graph, node: Node) -> list[Node]:
     assert isinstance(node.op, Delegate)
     copies, operands = list[Node](), list(node.inputs)
     for position, value in enumerate(node.inputs):
-        if _offset(graph, value) % node.op.align:
+        if byte_offset(graph, value) % node.op.align:
             copied = Value(value.type, f"{value.name}/aligned")
             copies.append(Node(Copy(), (value,), (copied,), copied.name, "aligned"))
             operands[position] = copied
     return [*copies, replace(node, inputs=tuple(operands))]
-
-
-def _offset(graph: Graph, value: Value) -> int:
-    """Bytes from the beginning of what it is a part of."""
-    node = graph.producers.get(value)
-    aliases = node.op.aliases(node.signature) if node is not None else {}
-    if node is None or not aliases:
-        return 0
-    result = node.outputs.index(value)
-    inner = _offset(graph, node.inputs[aliases[result]])
-    return inner + node.op.alias_offset(node.signature, result)
 
 
 def _without_unread(graph: Graph) -> Graph:

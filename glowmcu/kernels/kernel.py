@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 from glowmcu.cores import Core
 from glowmcu.discovery import enter, import_members
 from glowmcu.goals import Goal
+from glowmcu.ir.aliasing import operands_align
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.kernel_code import ConstantArray, Field, KernelCode, Parameters
 from glowmcu.ir.operation import Array, Operation, Rounding, Signature
@@ -77,6 +78,8 @@ class Site:
     by_rows: bool = False
     #: Whether other layers of the bundle may round differently.
     mixed_rounding: bool = False
+    #: Bytes at multiples of which the operands can lie, if a kernel asks for it; views may not.
+    operands_align: int = 1
     #: What `once_a_site` found, of this site and of those made from it.
     memory: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -115,6 +118,7 @@ def site_of(graph: Graph, node: Node, ranges: ValueRanges | None = None) -> Site
         node.op.rounding_in(graph.rounding),
         tuple(known[value] for value in node.inputs),
         mixed_rounding=graph.rounding is Rounding.LITERT,
+        operands_align=operands_align(graph, node),
     )
 
 

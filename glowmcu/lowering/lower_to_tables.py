@@ -32,6 +32,9 @@ def tabulate(context: Context, node: Node) -> Sequence[Value] | None:
         return None
     constants = [_single_value(context.constant(value)) for value in node.inputs]
     variable = [i for i, constant in enumerate(constants) if constant is None]
+    if constants and not variable:
+        # All is known, and it is an output, which is computed at run time.
+        constants[0], variable = None, [0]
     # A tensor that meets itself (x * x) is still one operand.
     x = node.inputs[variable[0]] if variable else None
     if x is None or any(node.inputs[i] is not x for i in variable):

@@ -5,6 +5,8 @@
 #ifndef GLOWMCU_FPU_H
 #define GLOWMCU_FPU_H
 
+#include <string.h>
+
 #include "glowmcu_base.h"
 
 /*
@@ -47,17 +49,6 @@
 #define GLOWMCU_FOR_B4(text) text("s8") text("s9") text("s10") text("s11")
 #define GLOWMCU_FOR_B8(text) GLOWMCU_FOR_B4(text) text("s12") text("s13") text("s14") text("s15")
 
-/* One result within [s24, s25]; what is not a number stays it. */
-#define GLOWMCU_CLAMP_ONE(s) \
-    "vcmp.f32 " s ", s24\n" \
-    "vmrs APSR_nzcv, fpscr\n" \
-    "it mi\n" \
-    "vmovmi.f32 " s ", s24\n" \
-    "vcmp.f32 " s ", s25\n" \
-    "vmrs APSR_nzcv, fpscr\n" \
-    "it gt\n" \
-    "vmovgt.f32 " s ", s25\n"
-
 /* Adds b to a, names of registers. */
 #define GLOWMCU_ADD(a, b) "vadd.f32 " a ", " a ", " b "\n"
 #define GLOWMCU_ADD_4(a0, a1, a2, a3, b0, b1, b2, b3) \
@@ -74,14 +65,6 @@
 #define GLOWMCU_BIAS_B4 GLOWMCU_ADD_4("s8", "s9", "s10", "s11", "s16", "s17", "s18", "s19")
 #define GLOWMCU_BIAS_B8 GLOWMCU_BIAS_B4 \
     GLOWMCU_ADD_4("s12", "s13", "s14", "s15", "s20", "s21", "s22", "s23")
-
-/* s28 becomes the total of all results: finite only if each of them is. */
-#define GLOWMCU_TOTAL_A4 "vadd.f32 s28, s0, s1\nvadd.f32 s29, s2, s3\n"
-#define GLOWMCU_TOTAL_A8 GLOWMCU_TOTAL_A4 \
-    GLOWMCU_ADD_4("s28", "s29", "s28", "s29", "s4", "s5", "s6", "s7")
-#define GLOWMCU_TOTAL_B4 GLOWMCU_ADD_4("s28", "s29", "s28", "s29", "s8", "s9", "s10", "s11")
-#define GLOWMCU_TOTAL_B8 GLOWMCU_TOTAL_B4 \
-    GLOWMCU_ADD_4("s28", "s29", "s28", "s29", "s12", "s13", "s14", "s15")
 
 /* Two results whose sign is set become 0 on their way to [out, #at]. */
 #define GLOWMCU_STORE_RELU(a, b, out, at, next) \
@@ -102,50 +85,161 @@
     GLOWMCU_STORE_RELU("s12", "s13", "z", "16", "20") \
     GLOWMCU_STORE_RELU("s14", "s15", "z", "24", "28")
 
+/* A register less itself: an invalid operation if it is infinite, which FPSCR remembers. */
+#define GLOWMCU_FLAG(s) "vsub.f32 s28, " s ", " s "\n"
+
 /*
  * Ends a block: adds the biases at %[w] and stores at %[y] and %[z], behind which both then are.
- * %[p] is a struct with `clamping`, `clamp_min` and `clamp_max` at 52, 56 and 60.
+ * %[p] is a struct with `clamping` at 52. Other limits are what glowmcu_floats_end sees to, for
+ * which `flag` tells of infinite results before a ReLU.
  */
-#define GLOWMCU_FINISH(biases, add, total, relu, clamp, store, past) \
+#define GLOWMCU_FINISH(biases, add, flag, relu, store, past) \
     "vldmia %[w]!, {" biases "}\n" \
     add \
     "ldr %[n], [%[p], #52]\n" \
     "cmp %[n], #1\n" \
-    "blt 8f\n" \
-    "vldr s25, [%[p], #60]\n" \
-    "bne 7f\n" \
-    total \
-    "vadd.f32 s28, s28, s29\n" \
-    "vabs.f32 s28, s28\n" \
-    "vcmp.f32 s28, s25\n" \
-    "vmrs APSR_nzcv, fpscr\n" \
-    "bhi 7f\n" \
+    "bne 8f\n" \
+    flag \
     relu \
     past \
     "b 9f\n" \
-    "7:\n" \
-    "vldr s24, [%[p], #56]\n" \
-    clamp \
     "8:\n" \
     store \
     "9:\n"
-#define GLOWMCU_FINISH_2X8 GLOWMCU_FINISH("s16-s23", GLOWMCU_BIAS_A8 GLOWMCU_BIAS_B8, \
-    GLOWMCU_TOTAL_A8 GLOWMCU_TOTAL_B8, GLOWMCU_RELU_A8 GLOWMCU_RELU_B8, \
-    GLOWMCU_FOR_A8(GLOWMCU_CLAMP_ONE) GLOWMCU_FOR_B8(GLOWMCU_CLAMP_ONE), \
-    "vstmia %[y]!, {s0-s7}\nvstmia %[z]!, {s8-s15}\n", \
+#define GLOWMCU_FINISH_2X8(flag) GLOWMCU_FINISH("s16-s23", GLOWMCU_BIAS_A8 GLOWMCU_BIAS_B8, flag, \
+    GLOWMCU_RELU_A8 GLOWMCU_RELU_B8, "vstmia %[y]!, {s0-s7}\nvstmia %[z]!, {s8-s15}\n", \
     "adds %[y], %[y], #32\nadds %[z], %[z], #32\n")
-#define GLOWMCU_FINISH_1X8 GLOWMCU_FINISH("s16-s23", GLOWMCU_BIAS_A8, GLOWMCU_TOTAL_A8, \
-    GLOWMCU_RELU_A8, GLOWMCU_FOR_A8(GLOWMCU_CLAMP_ONE), "vstmia %[y]!, {s0-s7}\n", \
-    "adds %[y], %[y], #32\n")
-#define GLOWMCU_FINISH_2X4 GLOWMCU_FINISH("s16-s19", GLOWMCU_BIAS_A4 GLOWMCU_BIAS_B4, \
-    GLOWMCU_TOTAL_A4 GLOWMCU_TOTAL_B4, GLOWMCU_RELU_A4 GLOWMCU_RELU_B4, \
-    GLOWMCU_FOR_A4(GLOWMCU_CLAMP_ONE) GLOWMCU_FOR_B4(GLOWMCU_CLAMP_ONE), \
-    "vstmia %[y]!, {s0-s3}\nvstmia %[z]!, {s8-s11}\n", \
+#define GLOWMCU_FINISH_1X8(flag) GLOWMCU_FINISH("s16-s23", GLOWMCU_BIAS_A8, flag, GLOWMCU_RELU_A8, \
+    "vstmia %[y]!, {s0-s7}\n", "adds %[y], %[y], #32\n")
+#define GLOWMCU_FINISH_2X4(flag) GLOWMCU_FINISH("s16-s19", GLOWMCU_BIAS_A4 GLOWMCU_BIAS_B4, flag, \
+    GLOWMCU_RELU_A4 GLOWMCU_RELU_B4, "vstmia %[y]!, {s0-s3}\nvstmia %[z]!, {s8-s11}\n", \
     "adds %[y], %[y], #16\nadds %[z], %[z], #16\n")
-#define GLOWMCU_FINISH_1X4 GLOWMCU_FINISH("s16-s19", GLOWMCU_BIAS_A4, GLOWMCU_TOTAL_A4, \
-    GLOWMCU_RELU_A4, GLOWMCU_FOR_A4(GLOWMCU_CLAMP_ONE), "vstmia %[y]!, {s0-s3}\n", \
-    "adds %[y], %[y], #16\n")
+#define GLOWMCU_FINISH_1X4(flag) GLOWMCU_FINISH("s16-s19", GLOWMCU_BIAS_A4, flag, GLOWMCU_RELU_A4, \
+    "vstmia %[y]!, {s0-s3}\n", "adds %[y], %[y], #16\n")
+
+/* Every result on its own. */
+#define GLOWMCU_FLAG_2X8 GLOWMCU_FOR_A8(GLOWMCU_FLAG) GLOWMCU_FOR_B8(GLOWMCU_FLAG)
+#define GLOWMCU_FLAG_1X8 GLOWMCU_FOR_A8(GLOWMCU_FLAG)
+#define GLOWMCU_FLAG_2X4 GLOWMCU_FOR_A4(GLOWMCU_FLAG) GLOWMCU_FOR_B4(GLOWMCU_FLAG)
+#define GLOWMCU_FLAG_1X4 GLOWMCU_FOR_A4(GLOWMCU_FLAG)
+
+/* Bits of FPSCR: what is not a number is always the same one; overflow, invalid operation. */
+#define GLOWMCU_DEFAULT_NAN 0x02000000u
+#define GLOWMCU_OVERFLOW 4u
+#define GLOWMCU_INVALID 1u
+#define GLOWMCU_FLOAT_FLAGS 0x9Fu
+
+/*
+ * An even number of results, two at least, within 0 and a positive float with the bits `most`: of
+ * such the order is that of their bits. Above infinity is what is not a number, and stays.
+ */
+GLOWMCU_CODE
+static inline void glowmcu_clamp_from_0_f32(uint32_t most, float *results, int32_t count)
+{
+    const uint32_t range = 0x7F800000u - most;
+    uint32_t a;
+    uint32_t b;
+    uint32_t above;
+
+    __asm__ volatile(
+        "1:\n"
+        "ldr %[a], [%[at], #0]\n"
+        "ldr %[b], [%[at], #4]\n"
+        "bic %[a], %[a], %[a], asr #31\n"
+        "bic %[b], %[b], %[b], asr #31\n"
+        "subs %[above], %[a], %[most]\n"
+        "cmp %[above], %[range]\n"
+        "it ls\n"
+        "movls %[a], %[most]\n"
+        "subs %[above], %[b], %[most]\n"
+        "cmp %[above], %[range]\n"
+        "it ls\n"
+        "movls %[b], %[most]\n"
+        "str %[a], [%[at]], #4\n"
+        "str %[b], [%[at]], #4\n"
+        "subs %[count], %[count], #2\n"
+        "bne 1b\n"
+        : [at] "+r"(results), [count] "+r"(count), [a] "=&r"(a), [b] "=&r"(b),
+          [above] "=&r"(above)
+        : [most] "r"(most), [range] "r"(range)
+        : "cc", "memory");
+}
+
+/* All results within [low, high]; what is not a number stays it. */
+GLOWMCU_CODE
+static inline void glowmcu_clamp_all_f32(float low, float high, float *results, int32_t count)
+{
+    uint32_t least;
+    uint32_t most;
+    int32_t done = 0;
+
+    (void)memcpy(&least, &low, sizeof least);
+    (void)memcpy(&most, &high, sizeof most);
+    if (least == 0u && most <= 0x7F800000u && count > 1) {
+        done = count & ~1;
+        glowmcu_clamp_from_0_f32(most, results, done);
+    }
+    for (int32_t i = done; i < count; ++i) {
+        const float value = results[i];
+        results[i] = (value < low) ? low : ((value > high) ? high : value);
+    }
+}
+
+/*
+ * From here to glowmcu_floats_end what is not a number is always 0x7FC00000 as a result, which no
+ * ReLU on the bits takes for negative. Returns what that function is to put back.
+ */
+GLOWMCU_CODE
+static inline uint32_t glowmcu_floats_begin(void)
+{
+    uint32_t mode;
+    uint32_t here;
+
+    __asm__ volatile("vmrs %0, fpscr\n" : "=r"(mode));
+    here = (mode & ~GLOWMCU_FLOAT_FLAGS) | GLOWMCU_DEFAULT_NAN;
+    __asm__ volatile("vmsr fpscr, %0\n" : : "r"(here));
+    return mode;
+}
+
+/*
+ * Puts the mode back, and limits all `count` results if that is still to do: those of GLOWMCU_CLAMP
+ * were stored as they are, those of GLOWMCU_RELU may be infinite. Then something finite overflowed,
+ * or `flag` of GLOWMCU_FINISH found one.
+ */
+GLOWMCU_CODE
+static inline void glowmcu_floats_end(uint32_t mode, int32_t clamping, float low, float high,
+    float *results, int32_t count)
+{
+    uint32_t now;
+
+    __asm__ volatile("vmrs %0, fpscr\n" : "=r"(now));
+    __asm__ volatile("vmsr fpscr, %0\n" : : "r"(mode | (now & GLOWMCU_FLOAT_FLAGS)));
+    if (clamping == GLOWMCU_CLAMP
+        || (clamping == GLOWMCU_RELU && (now & (GLOWMCU_OVERFLOW | GLOWMCU_INVALID)) != 0u)) {
+        glowmcu_clamp_all_f32(low, high, results, count);
+    }
+}
 #else
+/* C needs no mode. */
+GLOWMCU_CODE
+static inline uint32_t glowmcu_floats_begin(void)
+{
+    return 0u;
+}
+
+/* All is done where results were computed. */
+GLOWMCU_CODE
+static inline void glowmcu_floats_end(uint32_t mode, int32_t clamping, float low, float high,
+    float *results, int32_t count)
+{
+    (void)mode;
+    (void)clamping;
+    (void)low;
+    (void)high;
+    (void)results;
+    (void)count;
+}
+
 /* One result, as the loops in assembly end it; what is not a number stays it. */
 GLOWMCU_CODE
 static inline float glowmcu_clamped_f32(float value, int32_t clamping, float low, float high)

@@ -39,6 +39,13 @@ typedef struct {
 /* Computes blocks of `width` channels, 8 or 4, of `pixels` pixels, 1 or 2. */
 typedef void (*glowmcu_window_blocks)(const glowmcu_window_f32 *p, int32_t pixels, int32_t width);
 
+/*
+ * Computes all channels of `count` pixels side by side whose windows look alike and begin `step`
+ * floats apart. `block_bytes` are what a block's channels take of the weights.
+ */
+typedef void (*glowmcu_window_row)(glowmcu_window_f32 *p, const void *weights, int32_t block_bytes,
+    int32_t channels, const float *x, int32_t step, float *out, int32_t count);
+
 #if GLOWMCU_HAS_FPU
 GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_window_f32, clamp_max) == 60, window_is_as_assembly_reads);
 
@@ -61,9 +68,24 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_window_f32, clamp_max) == 60, window_is_a
 #define GLOWMCU_STEP_A8(x) GLOWMCU_STEP_8("t", "a", "q0", "q1")
 #define GLOWMCU_STEP_B4(x) GLOWMCU_STEP_4("u", "b", "q2")
 #define GLOWMCU_STEP_B8(x) GLOWMCU_STEP_8("u", "b", "q2", "q3")
+/* Loads that widen bytes take their address from one of r0 to r7. */
+#define GLOWMCU_AT_WEIGHTS(w) "+l"(w)
 #define GLOWMCU_LOAD_1(registers_a, registers_b)
 #define GLOWMCU_LOAD_2(registers_a, registers_b)
+/* What FPSCR remembers of vectors is not relied on. */
+#define GLOWMCU_WINDOW_FLAG_2X8 GLOWMCU_FLAG_2X8
+#define GLOWMCU_WINDOW_FLAG_1X8 GLOWMCU_FLAG_1X8
+#define GLOWMCU_WINDOW_FLAG_2X4 GLOWMCU_FLAG_2X4
+#define GLOWMCU_WINDOW_FLAG_1X4 GLOWMCU_FLAG_1X4
 #else
+/*
+ * An infinite input is in the sums of all channels of a pixel: each is infinite, or no number, for
+ * an infinite number less another or times 0 is an invalid operation. One channel tells.
+ */
+#define GLOWMCU_WINDOW_FLAG_1X8 GLOWMCU_FLAG("s0")
+#define GLOWMCU_WINDOW_FLAG_2X8 GLOWMCU_FLAG("s0") GLOWMCU_FLAG("s8")
+#define GLOWMCU_WINDOW_FLAG_1X4 GLOWMCU_WINDOW_FLAG_1X8
+#define GLOWMCU_WINDOW_FLAG_2X4 GLOWMCU_WINDOW_FLAG_2X8
 /* Products of `x` with four weights, added to four sums; all are names of registers. */
 #define GLOWMCU_PRODUCTS(x, w0, w1, w2, w3, a0, a1, a2, a3) \
     "vmul.f32 s28, " x ", " w0 "\n" \
@@ -79,6 +101,8 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_window_f32, clamp_max) == 60, window_is_a
     GLOWMCU_PRODUCTS(x, "s16", "s17", "s18", "s19", "s8", "s9", "s10", "s11")
 #define GLOWMCU_STEP_B8(x) GLOWMCU_STEP_B4(x) \
     GLOWMCU_PRODUCTS(x, "s20", "s21", "s22", "s23", "s12", "s13", "s14", "s15")
+
+#define GLOWMCU_AT_WEIGHTS(w) "+r"(w)
 
 /* Inputs of two products or of one. */
 #define GLOWMCU_LOAD_1(registers_a, registers_b) "vldmia %[a]!, {" registers_a "}\n"
@@ -134,8 +158,8 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_window_f32, clamp_max) == 60, window_is_a
         finish \
         "subs %[blocks], %[blocks], #1\n" \
         "bne 1b\n" \
-        : [a] "=&r"(a), [b] "=&r"(b), [n] "=&r"(n), [m] "=&r"(m), [w] "+r"(w), [y] "+r"(y), \
-          [z] "+r"(z), [blocks] "+r"(blocks) more \
+        : [a] "=&r"(a), [b] "=&r"(b), [n] "=&r"(n), [m] "=&r"(m), [w] GLOWMCU_AT_WEIGHTS(w), \
+          [y] "+r"(y), [z] "+r"(z), [blocks] "+r"(blocks) more \
         : [p] "r"(p) \
         : "cc", "memory", GLOWMCU_ALL_FLOATS)
 #define GLOWMCU_TWO_MORE , [t] "=&r"(t), [u] "=&r"(u)
@@ -180,31 +204,27 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_window_channels(glowmcu_window_f32 *p,
 {
     const int32_t eights = channels >> 3;
     const int32_t left = channels & 7;
+    const int32_t blocks = (left > 0) ? eights + 1 : eights;
+    float *out[2] = { p->out[0], p->out[1] };
+    float last[2][8];
 
-    p->weights = weights;
-    p->blocks = eights;
-    if (eights > 0) {
-        compute(p, pixels, 8);
-    }
-    if (left > 0) {
-        float *out[2] = { p->out[0] + 8 * eights, p->out[1] + 8 * eights };
-        float last[2][8];
+    for (int32_t block = 0; block < blocks; block += p->blocks) {
+        const int32_t is_last = (block == eights) ? 1 : 0;
 
-        p->weights = (const uint8_t *)weights + eights * block_bytes;
-        p->blocks = 1;
-        p->out[0] = last[0];
-        p->out[1] = last[1];
-        compute(p, pixels, (left > 4) ? 8 : 4);
-        for (int32_t pixel = 0; pixel < pixels; ++pixel) {
-            (void)memcpy(out[pixel], last[pixel], (size_t)left * sizeof last[0][0]);
+        p->weights = (const uint8_t *)weights + block * block_bytes;
+        p->blocks = (is_last != 0) ? 1 : eights;
+        if (is_last != 0) {
+            p->out[0] = last[0];
+            p->out[1] = last[1];
+        }
+        compute(p, pixels, (is_last != 0 && left <= 4) ? 4 : 8);
+        for (int32_t pixel = 0; is_last != 0 && pixel < pixels; ++pixel) {
+            (void)memcpy(out[pixel] + 8 * eights, last[pixel], (size_t)left * sizeof last[0][0]);
         }
     }
 }
 
-/*
- * `count` pixels side by side whose windows look alike and begin `step` floats apart, in pairs.
- * `block_bytes` are what eight channels take of the weights, which `compute` knows how to read.
- */
+/* As glowmcu_window_row, in pairs, with blocks of eight that `compute` knows how to read. */
 GLOWMCU_CODE
 static GLOWMCU_ALWAYS_INLINE void glowmcu_window_pixels(glowmcu_window_f32 *p,
     glowmcu_window_blocks compute, const void *weights, int32_t block_bytes, int32_t channels,

@@ -12,7 +12,7 @@ GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_conv_2d_w8_f32(const glowmcu_conv_2d_packed_real *p, const float *in,
     float *out, int32_t first_row, int32_t end_row)
 {
-    glowmcu_conv_2d_windows(p, glowmcu_window_w8_f32_blocks, 8, 64, in, out, first_row, end_row);
+    glowmcu_conv_2d_windows(p, glowmcu_window_w8_f32_pixels, 8, 64, in, out, first_row, end_row);
 }
 
 #endif /* GLOWMCU_CONV_2D_W8_F32_H */

@@ -55,19 +55,21 @@ static inline void glowmcu_conv_2d_taps_window(const glowmcu_conv_2d_packed_real
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row. Pairs of columns
- * inside the image are computed together, other columns alone; results may overwrite input that
- * nothing reads any more. Eight channels have `product_bytes` of weights a product and `last_bytes`
+ * `in` begins with the first of these input rows, `out` with row first_row. Columns
+ * inside the image are computed together, others alone; results may overwrite input that
+ * nothing reads any more. A block has `product_bytes` of weights a product and `last_bytes`
  * behind them.
  */
 GLOWMCU_CODE
 static GLOWMCU_ALWAYS_INLINE void glowmcu_conv_2d_windows(const glowmcu_conv_2d_packed_real *p,
-    glowmcu_window_blocks compute, int32_t product_bytes, int32_t last_bytes, const float *in,
+    glowmcu_window_row compute, int32_t product_bytes, int32_t last_bytes, const float *in,
     float *out, int32_t first_row, int32_t end_row)
 {
     const int32_t block_bytes =
         product_bytes * (p->kernel_height * p->kernel_width * p->in_channels) + last_bytes;
     const int32_t in_row = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
+    const int32_t results = (end_row - first_row) * p->out_width * p->out_channels;
+    const uint32_t mode = glowmcu_floats_begin();
     glowmcu_window_f32 window;
 
     window.clamping = p->clamping;
@@ -89,12 +91,13 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_conv_2d_windows(const glowmcu_conv_2d_
                 x += ((ys.origin + ys.first * p->dilation_y) * p->in_width + xs.origin + xs.first)
                     * p->in_channels;
             }
-            glowmcu_window_pixels(&window, compute, p->weights, block_bytes, p->out_channels, x,
+            compute(&window, p->weights, block_bytes, p->out_channels, x,
                 p->stride_x * p->in_channels, out, count);
             out += count * p->out_channels;
             ox += count;
         }
     }
+    glowmcu_floats_end(mode, p->clamping, p->clamp_min, p->clamp_max, out - results, results);
 }
 
 #endif /* GLOWMCU_CONV_2D_WINDOWS_H */

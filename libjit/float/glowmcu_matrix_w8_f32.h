@@ -12,7 +12,7 @@ GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_matrix_w8_f32(const glowmcu_matrix_real *p, const float *in, float *out,
     int32_t first_row, int32_t end_row)
 {
-    glowmcu_matrix_windows(p, glowmcu_window_w8_f32_blocks, 8 * p->depth_in + 64, in, out,
+    glowmcu_matrix_windows(p, glowmcu_window_w8_f32_pixels, 8 * p->depth_in + 64, in, out,
         first_row, end_row);
 }
 

@@ -18,14 +18,16 @@ typedef struct {
 } glowmcu_matrix_real;
 
 /*
- * Rows [first_row, end_row), where `in` and `out` begin; two vectors at a time. Results may
- * overwrite vectors that nothing reads any more. `block_bytes` are the weights of eight channels.
+ * Rows [first_row, end_row), where `in` and `out` begin; some vectors at a time. Results may
+ * overwrite vectors that nothing reads any more. `block_bytes` are the weights of a block.
  */
 GLOWMCU_CODE
 static GLOWMCU_ALWAYS_INLINE void glowmcu_matrix_windows(const glowmcu_matrix_real *p,
-    glowmcu_window_blocks compute, int32_t block_bytes, const float *in, float *out,
+    glowmcu_window_row compute, int32_t block_bytes, const float *in, float *out,
     int32_t first_row, int32_t end_row)
 {
+    const int32_t vectors = (end_row - first_row) * p->vectors;
+    const uint32_t mode = glowmcu_floats_begin();
     glowmcu_window_f32 window;
 
     window.rows = 1;
@@ -38,8 +40,9 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_matrix_windows(const glowmcu_matrix_re
     window.clamping = p->clamping;
     window.clamp_min = p->clamp_min;
     window.clamp_max = p->clamp_max;
-    glowmcu_window_pixels(&window, compute, p->weights, block_bytes, p->depth_out, in, p->depth_in,
-        out, (end_row - first_row) * p->vectors);
+    compute(&window, p->weights, block_bytes, p->depth_out, in, p->depth_in, out, vectors);
+    glowmcu_floats_end(mode, p->clamping, p->clamp_min, p->clamp_max, out,
+        vectors * p->depth_out);
 }
 
 #endif /* GLOWMCU_MATRIX_WINDOWS_H */

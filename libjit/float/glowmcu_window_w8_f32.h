@@ -63,7 +63,7 @@ static inline void glowmcu_window_w8_f32_2x8(const glowmcu_window_f32 *p)
 
     GLOWMCU_WINDOW_LOOPS("3", GLOWMCU_ZERO_A8 GLOWMCU_ZERO_B8, GLOWMCU_LOAD_2,
         GLOWMCU_STEP_W8_2X8, GLOWMCU_SCALES_8 GLOWMCU_SCALE_A8 GLOWMCU_SCALE_B8
-        GLOWMCU_FINISH_2X8, GLOWMCU_TWO_MORE);
+        GLOWMCU_FINISH_2X8(GLOWMCU_WINDOW_FLAG_2X8), GLOWMCU_TWO_MORE);
 }
 
 /* One pixel, blocks of eight channels. */
@@ -74,7 +74,8 @@ static inline void glowmcu_window_w8_f32_1x8(const glowmcu_window_f32 *p)
     GLOWMCU_TWO_VARIABLES
 
     GLOWMCU_WINDOW_LOOPS("3", GLOWMCU_ZERO_A8, GLOWMCU_LOAD_1, GLOWMCU_STEP_W8_1X8,
-        GLOWMCU_SCALES_8 GLOWMCU_SCALE_A8 GLOWMCU_FINISH_1X8, GLOWMCU_TWO_MORE);
+        GLOWMCU_SCALES_8 GLOWMCU_SCALE_A8 GLOWMCU_FINISH_1X8(GLOWMCU_WINDOW_FLAG_1X8),
+        GLOWMCU_TWO_MORE);
 }
 
 /* Two pixels, blocks of four channels. */
@@ -86,7 +87,7 @@ static inline void glowmcu_window_w8_f32_2x4(const glowmcu_window_f32 *p)
 
     GLOWMCU_WINDOW_LOOPS("2", GLOWMCU_ZERO_A4 GLOWMCU_ZERO_B4, GLOWMCU_LOAD_2,
         GLOWMCU_STEP_W8_2X4, GLOWMCU_SCALES_4 GLOWMCU_SCALE_A4 GLOWMCU_SCALE_B4
-        GLOWMCU_FINISH_2X4, GLOWMCU_TWO_MORE);
+        GLOWMCU_FINISH_2X4(GLOWMCU_WINDOW_FLAG_2X4), GLOWMCU_TWO_MORE);
 }
 
 /* One pixel, blocks of four channels. */
@@ -97,7 +98,8 @@ static inline void glowmcu_window_w8_f32_1x4(const glowmcu_window_f32 *p)
     GLOWMCU_TWO_VARIABLES
 
     GLOWMCU_WINDOW_LOOPS("2", GLOWMCU_ZERO_A4, GLOWMCU_LOAD_1, GLOWMCU_STEP_W8_1X4,
-        GLOWMCU_SCALES_4 GLOWMCU_SCALE_A4 GLOWMCU_FINISH_1X4, GLOWMCU_TWO_MORE);
+        GLOWMCU_SCALES_4 GLOWMCU_SCALE_A4 GLOWMCU_FINISH_1X4(GLOWMCU_WINDOW_FLAG_1X4),
+        GLOWMCU_TWO_MORE);
 }
 
 /* Blocks of `width` channels, 8 or 4, of `pixels` pixels, 1 or 2. */
@@ -185,5 +187,15 @@ static inline void glowmcu_window_w8_f32_blocks(const glowmcu_window_f32 *p, int
     }
 }
 #endif
+
+/* As glowmcu_window_row. */
+GLOWMCU_CODE
+static GLOWMCU_ALWAYS_INLINE void glowmcu_window_w8_f32_pixels(glowmcu_window_f32 *p,
+    const void *weights, int32_t block_bytes, int32_t channels, const float *x, int32_t step,
+    float *out, int32_t count)
+{
+    glowmcu_window_pixels(p, glowmcu_window_w8_f32_blocks, weights, block_bytes, channels, x, step,
+        out, count);
+}
 
 #endif /* GLOWMCU_WINDOW_W8_F32_H */

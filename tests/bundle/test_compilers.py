@@ -14,6 +14,7 @@ import pytest
 from glowmcu.compilation import Options
 from glowmcu.cores import core
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.manifest import read_manifest
 from glowmcu.pipeline import compile_model
 from tests.bundle.conftest import BundleOf
@@ -24,6 +25,7 @@ from tests.bundle.models import (
     arena_and_inputs,
     selftest_call,
 )
+from tests.ops.test_convolution import Case, conv_model
 from tests.support.check_model import write_bundle
 
 STRICT = (
@@ -118,6 +120,19 @@ def test_joined_tensors_compile_silently_at_all_levels(
     bundle = write_bundle(compile_model(joined(times), "m.tflite", Options("m")), tmp_path / "m")
     for level in LEVELS:
         compile_each([compiler, *STRICT, level], bundle, sources(bundle))
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("level", LEVELS)
+def test_windows_of_two_taps_compile_silently_for_a_cortex_m3(level: str, tmp_path: Path) -> None:
+    case = Case((1, 2, 5, 1), 1, (1, 2), (2, 2), padding="SAME")
+    data = conv_model("DEPTHWISE_CONV_2D", case)
+    options = Options(
+        "m", core="cortex-m3", kernels=KernelChoices({}, "depthwise_conv_2d.taps_nodsp")
+    )
+    bundle = write_bundle(compile_model(data, "m.tflite", options), tmp_path / "m")
+    command = ["arm-none-eabi-gcc", *core("cortex-m3").flags, *STRICT, level]
+    compile_each(command, bundle, sources(bundle))
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -17,9 +17,10 @@ import numpy.typing as npt
 import pytest
 
 from glowmcu import cores
-from glowmcu.compilation import Compilation
+from glowmcu.compilation import Compilation, Options
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import run_graph
+from glowmcu.pipeline import compile_model
 from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
@@ -27,6 +28,7 @@ from glowmcu.verify.modelled import modelled_core
 from tests.ops.test_convolution import Case
 from tests.ops.test_real_layers import convolution_model
 from tests.support.check_model import random_inputs, write_bundle
+from tests.support.float_layers import NO_VECTORS, VARIANTS
 from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import SANITIZED, compile_forced, variants_of
 from tests.support.int8_weights import Int8Weights
@@ -37,44 +39,6 @@ Array = npt.NDArray[Any]
 HELIUM = "cortex-m55"
 CORES = ("cortex-m4", "cortex-m7", "cortex-m33", HELIUM)
 
-MATRICES = {
-    "one channel": Case((1, 3, 3, 1), 1, (1, 1)),
-    "three inputs, four outputs": Case((1, 1, 4, 3), 4, (1, 1)),
-    "four inputs, five outputs, relu": Case((1, 2, 2, 4), 5, (1, 1), activation="RELU"),
-    "five inputs, seven outputs": Case((1, 3, 1, 5), 7, (1, 1), activation="RELU6"),
-    "eight outputs, odd pixels, relu": Case((1, 5, 3, 8), 8, (1, 1), activation="RELU"),
-    "nine outputs": Case((1, 2, 3, 17), 9, (1, 1), activation="RELU_N1_TO_1"),
-    "twelve outputs, batch of two": Case((2, 3, 3, 6), 12, (1, 1), activation="RELU6"),
-    "seventeen outputs": Case((1, 1, 1, 31), 17, (1, 1)),
-}
-WINDOWS = {
-    "3x3, same": Case((1, 5, 6, 3), 8, (3, 3), padding="SAME", activation="RELU"),
-    "3x3, valid, even columns": Case((1, 4, 6, 4), 9, (3, 3)),
-    "3x3, valid, one column": Case((1, 4, 3, 2), 3, (3, 3), activation="RELU6"),
-    "wider than the image": Case((1, 3, 2, 3), 5, (5, 7), padding="SAME", activation="RELU"),
-    "stride 2": Case((2, 7, 8, 5), 12, (3, 3), (2, 2), padding="SAME"),
-    "stride 2, 1x1": Case((1, 7, 6, 5), 6, (1, 1), (2, 2), activation="RELU"),
-    "10x4, stride 2": Case((1, 19, 10, 1), 16, (10, 4), (2, 2), padding="SAME"),
-    "rows apart": Case((1, 9, 4, 3), 4, (3, 2), dilations=(2, 1), padding="SAME"),
-    "one column of taps apart": Case((1, 9, 2, 3), 7, (3, 1), dilations=(3, 5), padding="SAME"),
-}
-DEPTHWISE = {
-    "four channels": Case((1, 5, 5, 4), 4, (3, 3), padding="SAME", activation="RELU"),
-    "five channels": Case((1, 4, 6, 5), 5, (3, 3), padding="SAME"),
-    "seven channels, one column": Case((1, 5, 1, 7), 7, (3, 1), activation="RELU6"),
-    "eight channels, stride 2": Case((1, 7, 8, 8), 8, (3, 3), (2, 2), padding="SAME"),
-    "nine channels": Case((2, 4, 5, 9), 9, (2, 3), padding="SAME", activation="RELU_N1_TO_1"),
-    "sixteen channels, valid": Case((1, 5, 7, 16), 16, (3, 3), activation="RELU"),
-    "twenty channels, apart": Case((1, 9, 8, 20), 20, (3, 3), dilations=(2, 3), padding="SAME"),
-    "wider than the image": Case((1, 2, 3, 12), 12, (5, 7), padding="SAME", activation="RELU"),
-}
-VARIANTS = {
-    "conv_2d.matrix_f32": ("CONV_2D", MATRICES),
-    "conv_2d.packed_f32": ("CONV_2D", WINDOWS),
-    "conv_2d.matrix_w8_f32": ("CONV_2D", dict(list(MATRICES.items())[1:])),  # a weight is no grid
-    "conv_2d.packed_w8_f32": ("CONV_2D", WINDOWS),
-    "depthwise_conv_2d.packed_f32": ("DEPTHWISE_CONV_2D", DEPTHWISE),
-}
 ALL = [
     pytest.param(variant, name, id=f"{variant}, {name}")
     for variant, (_, cases) in VARIANTS.items()
@@ -228,6 +192,8 @@ def test_products_with_a_constant_matrix(
 @pytest.mark.parametrize("core", CORES[1:])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_other_cores_with_an_fpu(variant: str, core: str, tmp_path: Path) -> None:
+    if core == HELIUM and variant in NO_VECTORS:
+        pytest.skip("that core has a kernel with vectors")
     kind, cases = VARIANTS[variant]
     case = list(cases.values())[4]
     check(layer_model(variant, kind, case), variant, tmp_path, [core])
@@ -268,15 +234,28 @@ def _uses_fpu(compilation: Compilation, flags: Sequence[str], folder: Path) -> b
 @pytest.mark.parametrize("flag", ["-std=gnu11", "-fstack-protector-all", "-ffixed-r9"])
 def test_other_flags_build(level: str, flag: str, tmp_path: Path) -> None:
     """Loops that name all float registers leave enough of the others at every level."""
-    for variant, (kind, cases) in VARIANTS.items():
-        data = layer_model(variant, kind, list(cases.values())[1])
-        folder = tmp_path / variant
-        folder.mkdir()
-        write_bundle(compile_forced(data, variant, "cortex-m4"), folder)
-        flags = cores.core("cortex-m4").flags
-        command = [toolchain.find_gcc(flags), *flags, level, flag, "-c", f"-I{folder}"]
-        sources = str(folder / "m.c"), "-o", str(folder / "m.o")
-        subprocess.run([*map(str, command), *sources], check=True)
+    for variant in VARIANTS:
+        _build(variant, "cortex-m4", (level, flag), tmp_path / variant)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-Os", "-O2"])
+def test_other_levels_build_with_helium(level: str, tmp_path: Path) -> None:
+    """Loads that widen bytes take their address from a low register, whatever is left."""
+    for variant in VARIANTS:
+        if variant not in NO_VECTORS:
+            _build(variant, HELIUM, (level,), tmp_path / variant)
+
+
+def _build(variant: str, core: str, more_flags: Sequence[str], folder: Path) -> None:
+    """CalledProcessError unless gcc makes code of the variant's second layer."""
+    kind, cases = VARIANTS[variant]
+    data = layer_model(variant, kind, list(cases.values())[1])
+    folder.mkdir()
+    write_bundle(compile_forced(data, variant, core), folder)
+    flags = cores.core(core).flags
+    command = [toolchain.find_gcc(flags), *flags, *more_flags, "-c", f"-I{folder}"]
+    sources = str(folder / "m.c"), "-o", str(folder / "m.o")
+    subprocess.run([*map(str, command), *sources], check=True)
 
 
 SPECIAL = (np.nan, -np.nan, np.inf, -np.inf, np.float32(3e38), np.float32(-3e38), -0.0, 1e-42)
@@ -303,6 +282,31 @@ def test_what_is_no_number_or_too_large_is_as_on_a_computer(
     np.testing.assert_array_equal(here.outputs[0], there.outputs[0])
 
 
+@pytest.mark.parametrize("core", [CORES[0], HELIUM])
+@pytest.mark.parametrize("what", ["sums overflow", "one infinite input"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_relu_limits_infinite_results(variant: str, what: str, core: str, tmp_path: Path) -> None:
+    """Only flags of FPSCR tell assembly of them, each of its own kind."""
+    if core == HELIUM and variant in NO_VECTORS:
+        pytest.skip("that core has a kernel with vectors")
+    kind, cases = VARIANTS[variant]
+    case = replace(list(cases.values())[4], activation="RELU")
+    compilation = compile_forced(layer_model(variant, kind, case), variant, core)
+    ((x,),) = random_inputs(compilation, 1)
+    x = np.abs(np.random.default_rng(7).normal(size=x.shape)).astype(np.float32)
+    if what == "sums overflow":  # of int8 weights before they are scaled
+        (meaning,) = run_graph(compilation.imported, [x])
+        greatest = float(np.finfo(np.float32).max) / float(np.asarray(meaning).max())
+        x = x * np.float32(greatest * (0.02 if "w8" in variant else 1.2))
+    else:
+        x.reshape(-1)[-1] = np.inf
+    folder = write_bundle(compilation, tmp_path)
+    (here,) = Host().run(folder, [[x]])
+    (there,) = modelled_core(core, count=False).run(folder, [[x]])
+    assert (here.outputs[0] == np.finfo(np.float32).max).any()
+    np.testing.assert_array_equal(there.outputs[0], here.outputs[0])
+
+
 #: Cycles a MAC that a Cortex-M4 takes at most.
 BOUNDS = {
     "1x1": (3.0, "CONV_2D", Case((1, 12, 12, 64), 64, (1, 1), activation="RELU")),
@@ -314,6 +318,30 @@ BOUNDS = {
         Case((1, 16, 16, 16), 32, (3, 3), (2, 2), padding="SAME", activation="RELU"),
     ),
 }
+
+
+FEW_INPUTS = {
+    "1x1, 8 inputs": ("conv_2d.eight_inputs_f32", Case((1, 12, 12, 8), 16, (1, 1))),
+    "1x1, 16 inputs": ("conv_2d.matrix_fives_f32", Case((1, 12, 12, 16), 32, (1, 1))),
+    "1x1, 32 inputs": ("conv_2d.matrix_fives_f32", Case((1, 12, 12, 32), 64, (1, 1))),
+    "3x3, 3 inputs": ("conv_2d.packed_fives_f32", Case((1, 32, 32, 3), 16, (3, 3))),
+    "3x3, 3 inputs, stride 2": (
+        "conv_2d.packed_fives_f32", Case((1, 32, 32, 3), 16, (3, 3), (2, 2), padding="SAME"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("variant", "case"), FEW_INPUTS.values(), ids=FEW_INPUTS)
+def test_layers_of_few_inputs_take_three_cycles_a_product(
+    variant: str, case: Case, tmp_path: Path
+) -> None:
+    data = layer_model(variant, "CONV_2D", replace(case, activation="RELU"))
+    compilation = compile_model(data, "m.tflite", Options("m", core="cortex-m4"))
+    assert variants_of(compilation) == {variant}
+    inputs = random_inputs(compilation, 1)
+    (done,) = CortexM("cortex-m4").run(write_bundle(compilation, tmp_path), inputs)
+    assert done.cycles is not None
+    assert done.cycles <= 3.0 * compilation.manifest.macs
 
 
 #: What int8 weights cost more: two loads and three instructions a weight for two pixels.

@@ -63,6 +63,26 @@ def test_channels_that_fill_no_word_and_larger_windows_stay_portable(kind: str, 
     assert VARIANTS[kind] not in variants_of(compilation)
 
 
+@pytest.mark.parametrize(("first", "is_aligned"), [(8, True), (6, False), (5, False)])
+def test_a_view_at_any_byte_is_read_by_bytes(first: int, is_aligned: bool) -> None:
+    model = ModelBuilder()
+    x = model.input("x", (1, 140), "int8", 0.1, 3)
+    begin, size = (
+        model.constant(n, np.array(v, np.int32)) for n, v in (("b", [0, first]), ("s", [1, 128]))
+    )
+    part = model.tensor("part", (1, 128), "int8", 0.1, 3)
+    model.op("SLICE", [x, begin, size], [part])
+    image = model.tensor("image", (1, 4, 4, 8), "int8", 0.1, 3)
+    model.op("RESHAPE", [part, model.constant("shape", np.array([1, 4, 4, 8], np.int32))], [image])
+    y = model.tensor("y", (1, 2, 2, 8), "int8", 0.1, 3)
+    options = {"padding": 1, "stride_w": 2, "stride_h": 2, "filter_width": 2, "filter_height": 2}
+    model.op("MAX_POOL_2D", [image], [y], options)
+    model.output(y)
+    data, variant = model.finish(), VARIANTS["MAX_POOL_2D"]
+    assert (variant in variants_of(compile_forced(data, variant, "cortex-m0plus"))) is is_aligned
+    check_forced(data, variant if is_aligned else "max_pool_2d.portable", "cortex-m0plus")
+
+
 def test_the_reciprocal_rounds_every_sum_of_every_window_as_a_division() -> None:
     """What the C computes, in uint32."""
     for count in range(1, 257):

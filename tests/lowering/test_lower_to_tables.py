@@ -83,6 +83,19 @@ def test_a_constant_of_many_equal_values_counts_as_one() -> None:
     assert names(compilation.graph) == ["lookup"]
 
 
+@pytest.mark.parametrize("kind", ["TANH", "LOGISTIC", "ADD", "RELU6"])
+@pytest.mark.parametrize("value", [7, None])
+def test_a_function_of_constants_that_is_an_output_is_a_table(kind, value) -> None:
+    model = Model()
+    x = model.input()
+    data = INT8 if value is None else np.full((1, 256), value, np.int8)
+    many = model.builder.constant("many", data, 0.1, 2)
+    scale, zero_point = {"TANH": (1 / 128, 0), "LOGISTIC": (1 / 256, -128)}.get(kind, (0.1, 2))
+    operands = (many, model.scalar(-3)) if kind == "ADD" else (many,)
+    y = model.op(kind, *operands, scale=scale, zero_point=zero_point)
+    check_model(model.finish(y, model.op("ABS", x)), [[INT8]], oracle=run_tflm)
+
+
 def test_a_tensor_times_itself_is_a_table() -> None:
     model = Model()
     x = model.input()

@@ -8,6 +8,7 @@ import numpy as np
 
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.layer_fields import constant, is_constant, is_float, size_fields
+from glowmcu.kernels.common.overlap import Overlaps
 from glowmcu.kernels.float.int8_weights import (
     int8_weights,
     is_worth_int8,
@@ -16,12 +17,12 @@ from glowmcu.kernels.float.int8_weights import (
 )
 from glowmcu.kernels.float.windows import (
     clamping_fields,
+    image_overlaps,
     image_windows,
     inside_fields,
     last_channels,
     packed_blocks,
     packed_bytes,
-    pair_overlaps,
     vector_overlaps,
     vector_work,
     window_products,
@@ -108,7 +109,6 @@ class MatrixF32(Kernel):
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         x, out = site.signature.inputs[0], site.signature.output
-        vectors = out.shape[1] * out.shape[2]
         fields = (
             Field("vectors", out.shape[2]),
             Field("depth_in", x.shape[3]),
@@ -123,8 +123,13 @@ class MatrixF32(Kernel):
             parameters=Parameters("glowmcu_matrix_real", fields),
             rows=out.shape[1],
             batches=out.shape[0],
-            overlaps=vector_overlaps(site.signature, vectors) if out.shape[0] == 1 else {},
+            overlaps=self.overlaps(site) if out.shape[0] == 1 else {},
         )
+
+    def overlaps(self, site: Site) -> Overlaps:
+        """Of one image."""
+        _, height, width, channels = site.signature.output.shape
+        return vector_overlaps(site.signature, height * width, last_channels(channels))
 
 
 @kernel("conv_2d.packed_f32", Conv2D)
@@ -174,10 +179,13 @@ class PackedF32(Kernel):
             parameters=Parameters("glowmcu_conv_2d_packed_real", fields),
             rows=out.shape[1],
             batches=out.shape[0],
-            overlaps=pair_overlaps(
-                op, site.signature, weights.shape[1:3], last_channels(out.shape[3])
-            ),
+            overlaps=self.overlaps(site),
         )
+
+    def overlaps(self, site: Site) -> Overlaps:
+        """Of one image; nothing of several."""
+        kernel, channels = site.signature.inputs[1].shape[1:3], site.signature.output.shape[3]
+        return image_overlaps(conv_2d(site), site.signature, kernel, last_channels(channels))
 
 
 def int8_weights_cost(cost: Cost, site: Site, target: Target) -> Cost:

@@ -13,10 +13,10 @@ from glowmcu.kernels.common.layer_fields import constant, is_constant, is_float,
 from glowmcu.kernels.common.window_work import taps_inside
 from glowmcu.kernels.float.windows import (
     clamping_fields,
+    image_overlaps,
     image_windows,
     inside_fields,
     output_word,
-    pair_overlaps,
 )
 from glowmcu.kernels.kernel import (
     ConstantArray,
@@ -43,7 +43,7 @@ def _starts(channels: int) -> list[int]:
 
 
 def _own(channels: int) -> int | None:
-    """What `two_overlaps` wants to know: each block reads its own channels alone, so that what it
+    """What `group_overlaps` wants to know: each block reads its own channels alone, so that what it
     writes is as far in its pixel as what the next one reads; the last one may begin earlier.
     """
     starts = _starts(channels)
@@ -130,5 +130,5 @@ class PackedDepthwiseF32(Kernel):
             parameters=Parameters("glowmcu_depthwise_packed_real", fields),
             rows=out.shape[1],
             batches=out.shape[0],
-            overlaps=pair_overlaps(op, site.signature, weights.shape[1:3], _own(channels)),
+            overlaps=image_overlaps(op, site.signature, weights.shape[1:3], _own(channels)),
         )

@@ -19,6 +19,7 @@ from glowmcu.kernels.float.int8_weights import (
 )
 from glowmcu.kernels.float.windows import (
     clamping_fields,
+    last_channels,
     packed_blocks,
     packed_bytes,
     vector_overlaps,
@@ -70,7 +71,7 @@ class _Packed(Kernel):
             operands=(0,),
             header=f"{self.function}.h",
             parameters=Parameters("glowmcu_matrix_real", fields),
-            overlaps=vector_overlaps(site.signature, vectors),
+            overlaps=vector_overlaps(site.signature, vectors, last_channels(weights.shape[0])),
         )
 
 

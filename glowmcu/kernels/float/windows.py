@@ -14,12 +14,14 @@ import numpy as np
 from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.operation import Array, Signature
 from glowmcu.ir.value_range import Int64Array
-from glowmcu.kernels.common.overlap import NOTHING, Overlaps, first_pixels, least_gap, pixel_blocks
+from glowmcu.kernels.common.overlap import NOTHING, Overlaps, first_pixels, least_gap
 from glowmcu.kernels.common.window_work import Window, taps_inside
 from glowmcu.kernels.kernel import ConstantArray, Field
 from glowmcu.ops.real import FLOAT_MAX, Clamp
 
 _KEEP, _RELU, _CLAMP = 0, 1, 2
+#: How many pixels are computed together.
+PAIRS = (2,)
 
 
 def channel_blocks(channels: int) -> list[tuple[int, int]]:
@@ -112,10 +114,32 @@ def inside_fields(op: Window, signature: Signature, kernel: Sequence[int]) -> tu
     return Field("inside_first", first), Field("inside_end", end)
 
 
+def groups(count: int, sizes: Sequence[int]) -> list[int]:
+    """How many of each size `count` pixels are, the first of the sizes as often as it fits, …"""
+    found = []
+    for size in sizes:
+        number, count = divmod(count, size)
+        found.append(number)
+    return found
+
+
+def group_blocks(first: int, end: int, sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """From where to where these groups go, and single pixels behind them, in order."""
+    found = []
+    for size, number in zip((*sizes, 1), groups(end - first, (*sizes, 1)), strict=True):
+        found += [(first + size * i, first + size * (i + 1)) for i in range(number)]
+        first += size * number
+    return found
+
+
 def image_windows(
-    op: Window, signature: Signature, kernel: Sequence[int], tap_products: int
-) -> tuple[Windows, Windows]:
-    """Pairs of columns inside the image, and windows that are alone."""
+    op: Window,
+    signature: Signature,
+    kernel: Sequence[int],
+    tap_products: int,
+    sizes: Sequence[int] = PAIRS,
+) -> list[Windows]:
+    """Groups of so many columns inside the image, and windows that are alone."""
     x, out = signature.inputs[0].shape, signature.output.shape
     down, along = (
         taps_inside(x[1 + axis], out[1 + axis], kernel[axis], op.strides[axis],
@@ -123,33 +147,37 @@ def image_windows(
         for axis in (0, 1)
     )  # fmt: skip
     first, end = inside_columns(op, signature, kernel)
-    pairs, odd = divmod(end - first, 2)
+    *together, odd = groups(end - first, (*sizes, 1))
     alone = np.concatenate([along[:first], along[end:], along[first:][:odd]])
     height, taps = out[0] * out[1], out[0] * int(down.sum())
     rows = out[0] * int(np.maximum(down, 1).sum())
     full = kernel[1] * tap_products
-    return (
-        Windows(pairs * height, pairs * rows, pairs * taps * full, pairs * taps * (full % 4)),
+    return [
+        *(Windows(n * height, n * rows, n * taps * full, n * taps * (full % 4)) for n in together),
         Windows(
             len(alone) * height,
             len(alone) * rows,
             int(alone.sum()) * taps * tap_products,
             int((alone * tap_products % 4).sum()) * taps,
         ),
-    )
+    ]
 
 
-def pair_overlaps(
-    op: Window, signature: Signature, kernel: Sequence[int], own: int | None
+def image_overlaps(
+    op: Window,
+    signature: Signature,
+    kernel: Sequence[int],
+    own: int | None,
+    sizes: Sequence[int] = PAIRS,
 ) -> Overlaps:
-    """Of columns inside the image in pairs, counted in each row, the others alone; see
-    `two_overlaps`.
+    """Of columns inside the image in groups, counted in each row, the others alone; see
+    `group_overlaps`.
     """
     out, inside = signature.output.shape, inside_columns(op, signature, kernel)
     row = np.array(
         [
             *((ox, ox + 1) for ox in range(inside[0])),
-            *((ox, min(ox + 2, inside[1])) for ox in range(*inside, 2)),
+            *group_blocks(*inside, sizes),
             *((ox, ox + 1) for ox in range(inside[1], out[2])),
         ],
         np.int64,
@@ -157,13 +185,13 @@ def pair_overlaps(
     rows = np.arange(0, out[1] * out[2], out[2], dtype=np.int64)
     blocks: Int64Array = (rows[:, np.newaxis, np.newaxis] + row).reshape(-1, 2)
     first = first_pixels(op, signature, kernel)
-    return two_overlaps(signature, first, blocks, own) if out[0] == 1 else {}
+    return group_overlaps(signature, first, blocks, own) if out[0] == 1 else {}
 
 
-def two_overlaps(
+def group_overlaps(
     signature: Signature, first: Int64Array, blocks: Int64Array, own: int | None
 ) -> Overlaps:
-    """Blocks `(start, end)` of one or two pixels, of which pixel i reads from `first[i]` on.
+    """Blocks `(start, end)` of some pixels, of which pixel i reads from `first[i]` on.
 
     `own` floats of a block's last pixel are written when its last channels are still to be read
     for; None if all channels are read for before any is written.
@@ -179,11 +207,12 @@ def two_overlaps(
     return {0: Overlap(gap)}
 
 
-def vector_overlaps(signature: Signature, vectors: int) -> Overlaps:
-    """Of vectors times a matrix, two at a time."""
-    first = np.arange(vectors, dtype=np.int64)
-    own = last_channels(signature.output.shape[-1])
-    return two_overlaps(signature, first, pixel_blocks(vectors, 2), own)
+def vector_overlaps(
+    signature: Signature, vectors: int, own: int | None, sizes: Sequence[int] = PAIRS
+) -> Overlaps:
+    """Of vectors times a matrix, so many at a time; see `group_overlaps`."""
+    blocks = np.array(group_blocks(0, vectors, sizes), np.int64).reshape(-1, 2)
+    return group_overlaps(signature, np.arange(vectors, dtype=np.int64), blocks, own)
 
 
 def last_channels(channels: int) -> int | None:
@@ -193,11 +222,12 @@ def last_channels(channels: int) -> int | None:
 
 def vector_work(vectors: int, depth: int, channels: int, clamp: Clamp) -> dict[str, float]:
     """Of vectors times a matrix, two at a time."""
-    pairs, single = divmod(vectors, 2)
-    ones = depth % 4
-    return window_products(
-        channels,
-        clamp,
-        Windows(pairs, pairs, pairs * depth, pairs * ones),
-        Windows(single, single, single * depth, single * ones),
-    )
+    return window_products(channels, clamp, *vector_windows(vectors, depth))
+
+
+def vector_windows(vectors: int, depth: int, sizes: Sequence[int] = PAIRS) -> list[Windows]:
+    """Groups of so many vectors, and one that is alone."""
+    return [
+        Windows(number, number, number * depth, number * (depth % 4))
+        for number in groups(vectors, (*sizes, 1))
+    ]

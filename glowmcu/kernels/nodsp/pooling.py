@@ -16,17 +16,21 @@ from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 
 #: Most elements of a window: as many bytes add up inside 16 bits.
 MOST_TAPS = 256
+#: Four channels are read as a word.
+_ALIGN = 4
 
 
 def _accepts(site: Site, target: Target) -> bool:
-    return not target.core.has_dsp and is_int8(site) and site.signature.output.shape[3] % 4 == 0
+    if target.core.has_dsp or not is_int8(site) or site.operands_align % _ALIGN:
+        return False
+    return site.signature.output.shape[3] % 4 == 0
 
 
 def _code(site: Site, name: str) -> KernelCode:
     code = word_code(
         site, f"glowmcu_{name}_nodsp_s8", f"glowmcu_{name}_nodsp.h", "glowmcu_pool_2d_words"
     )
-    return replace(code, operand_align=4)
+    return replace(code, operand_align=_ALIGN)
 
 
 @kernel("average_pool_2d.words_nodsp", AveragePool2D)

@@ -43,6 +43,7 @@ _CODES: dict[type[Operation], tuple[str, int, int, str]] = {
 def function_code(op: Operation, signature: Signature) -> ElementCode:
     if is_wide(signature):
         return sigmoid_code(op.name, signature)
+    assert signature.output.element.is_float, f"{op.name} of 8 bits is a table"
     expression, cycles, code_bytes, header = _CODES[type(op)]
     headers = (f"glowmcu_{header}.h",) if header else ()
     return ElementCode(expression, cycles, code_bytes, headers)
@@ -50,6 +51,7 @@ def function_code(op: Operation, signature: Signature) -> ElementCode:
 
 @element_code(Gelu)
 def gelu_code(op: Gelu, signature: Signature) -> ElementCode:
+    assert signature.output.element.is_float, "gelu of 8 bits is a table"
     function = "glowmcu_gelu_tanhf" if op.approximate else "glowmcu_geluf"
     return ElementCode(f"{function}({{0}})", 90, 600, ("glowmcu_geluf.h",))
 

@@ -37,6 +37,7 @@ from glowmcu.ops.trees import TreeEnsemble
 
 #: Bytes of these are compared as they are.
 _BYTES = (ElementType.I8, ElementType.UI8)
+_WORD_BYTES = 4
 #: Deepest tree that becomes nested code: C99 has 127 levels of blocks.
 _MOST_LEVELS = 100
 
@@ -195,8 +196,14 @@ class _CodeOfTrees(Kernel):
     is_ranked = is_keyed = False
 
     def accepts(self, site: Site, target: Target) -> bool:
+        if self._is_flipped(site) and site.operands_align % _WORD_BYTES:
+            return False
         trees = stored_trees(site)
         return trees.is_of_trees and 1 <= trees.depth <= _MOST_LEVELS
+
+    def _is_flipped(self, site: Site) -> bool:
+        """Whether features are copied to scratch with other signs, four at a time."""
+        return not self.is_ranked and _is_signed(site)
 
     def _code(self, site: Site, target: Target) -> dict[str, tuple[CodeOfTree | str, ...]]:
         """Functions of the trees, and of Thumb one for all their votes, if it can be."""
@@ -245,7 +252,7 @@ class _CodeOfTrees(Kernel):
             view |= {**_key_view(site), "rank": "uint32_t"}
         elif self.is_ranked:
             view |= _rank_view(site)
-        is_flipped = not self.is_ranked and _is_signed(site)
+        is_flipped = self._is_flipped(site)
         view |= {**self._code(site, target), "flipped": is_flipped, "keyed": self.is_keyed}
         return KernelCode(
             function="",
@@ -254,7 +261,7 @@ class _CodeOfTrees(Kernel):
             template="portable/trees_code.c.j2",
             view=view,
             scratch_bytes=self._scratch_bytes(site),
-            operand_align=4 if is_flipped else 1,
+            operand_align=_WORD_BYTES if is_flipped else 1,
         )
 
 
