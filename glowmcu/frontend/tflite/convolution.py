@@ -12,6 +12,9 @@ from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType, Shape
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D, Padding, same_padding
 
+#: What int8 weights have at 0.
+_UNSIGNED_ZERO = 128
+
 
 def spatial_padding(
     padding: int, size: Shape, kernel: tuple[int, int], strides: tuple[int, int],
@@ -55,7 +58,7 @@ def import_conv_2d(state: Import, op: OperatorRecord) -> None:
     """Weights OHWI, as the IR has them."""
     options = op.options(tflite.Conv2DOptions)
     x, weights = state.value(op, 0), state.value(op, 1)
-    _expect_rank_4(op, x, weights)
+    _expect_windows(op, x, weights)
     strides = positive_pair(options.StrideH(), options.StrideW(), "strides")
     dilations = positive_pair(
         options.DilationHFactor(), options.DilationWFactor(), "dilation factors"
@@ -75,7 +78,7 @@ def import_depthwise_conv_2d(state: Import, op: OperatorRecord) -> None:
     """Weights 1HW(C * multiplier), as the IR has them; the stored multiplier is not needed."""
     options = op.options(tflite.DepthwiseConv2DOptions)
     x, weights = state.value(op, 0), state.value(op, 1)
-    _expect_rank_4(op, x, weights)
+    _expect_windows(op, x, weights)
     strides = positive_pair(options.StrideH(), options.StrideW(), "strides")
     dilations = positive_pair(
         options.DilationHFactor(), options.DilationWFactor(), "dilation factors"
@@ -90,6 +93,17 @@ def import_depthwise_conv_2d(state: Import, op: OperatorRecord) -> None:
     state.emit(op, DepthwiseConv2D(strides, dilations, padding, clamp), [x, weights, bias])
 
 
-def _expect_rank_4(op: OperatorRecord, x: Value, weights: Value) -> None:
+def _expect_windows(op: OperatorRecord, x: Value, weights: Value) -> None:
     if x.type.rank != 4 or weights.type.rank != 4:
         raise Unsupported("GM106", f"{op.name} needs rank 4, got {x.type} and {weights.type}")
+    quantization = weights.type.quantization
+    if {x.type.element, weights.type.element} != {ElementType.UI8} or quantization is None:
+        return
+    if any(point != _UNSIGNED_ZERO for point in quantization.zero_points):
+        raise Unsupported(
+            "GM106",
+            f"{op.name}: expected uint8 weights with zero point {_UNSIGNED_ZERO}, got "
+            f"{quantization.zero_points[0]}",
+            "TensorFlow 1 trained such models (`_quant`), and TensorFlow Lite Micro has no kernel "
+            "for them: convert the float model anew, or `glowmcu profile` it",
+        )
