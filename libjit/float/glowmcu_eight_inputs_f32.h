@@ -63,7 +63,7 @@ typedef struct {
     "str %[b], [%[z]], #4\n"
 #define GLOWMCU_EIGHT_STORE "str %[c], [%[v]], #4\n"
 
-/* An infinite input is in all of a vector's sums, the last ones, too: see glowmcu_windows.h. */
+/* An infinite input is in all of a vector's sums, the last ones, too. */
 #define GLOWMCU_EIGHT_FLAG(s) "vsub.f32 s26, " s ", " s "\n"
 
 /* Three vectors at %[x], as often as %[threes] says. */

@@ -25,6 +25,10 @@ ROW_SAMPLES = {
         "CONV_2D",
         Convolution((2, 5, 5, 3), 9, (1, 1), activation="RELU"),
     ),
+    "1x1, eight inputs": (
+        "CONV_2D",
+        Convolution((1, 4, 5, 8), 6, (1, 1), activation="RELU"),
+    ),
     "3x3, nine outputs": (
         "CONV_2D",
         Convolution((2, 6, 7, 3), 9, (3, 3), padding="SAME", activation="RELU"),
