@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -47,6 +46,27 @@ COUNTED: dict[str, tuple[Any, str]] = {
     "lines": (glowmcu.kernels.requantization.thresholds, "_solve"),
     "costs": (Kernel, "calibrated_cost"),
 }
+
+
+#: A process that takes little memory starts the command: what a process has had before it becomes
+#: another one counts as the other's.
+_WAITING = """
+import os, subprocess, sys
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, used = os.wait4(child.pid, 0)
+print(os.waitstatus_to_exitcode(status), used.ru_utime, used.ru_stime, used.ru_maxrss)
+"""
+
+
+@dataclass(frozen=True)
+class _Used:
+    user_seconds: float
+    system_seconds: float
+    peak_kib: int
+
+    @property
+    def seconds(self) -> float:
+        return self.user_seconds + self.system_seconds
 
 
 @dataclass(frozen=True)
@@ -87,23 +107,21 @@ def cost_of(data: bytes) -> Cost:
         (folder / "m.tflite").write_bytes(data)
         (folder / "roomy.toml").write_text(_roomy_board())
         first, again = (_resources_of_compiling(folder) for _ in range(2))
-    return Cost(
-        first.ru_utime + first.ru_stime, again.ru_utime + again.ru_stime, first.ru_maxrss / 1024
-    )
+    return Cost(first.seconds, again.seconds, first.peak_kib / 1024)
 
 
-def _resources_of_compiling(folder: Path) -> resource.struct_rusage:
+def _resources_of_compiling(folder: Path) -> _Used:
     command = [sys.executable, "-m", "glowmcu", "compile", str(folder / "m.tflite")]
-    process = subprocess.Popen(
-        [*command, "--board", str(folder / "roomy.toml"), "-o", str(folder / "bundle")],
+    command += ["--board", str(folder / "roomy.toml"), "-o", str(folder / "bundle")]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", _WAITING, *command],
         cwd=REPO,
         env={**os.environ, "XDG_CACHE_HOME": str(folder / "cache")},
-        stdout=subprocess.DEVNULL,
-    )
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == ExitCode.OK, process.returncode
-    return used
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    code, *used = done.stdout.split()
+    assert int(code) == ExitCode.OK, code
+    return _Used(float(used[0]), float(used[1]), int(used[2]))
 
 
 def steps_of(data: bytes, core: str = "cortex-m4", goal: Goal = Goal.BALANCED) -> dict[str, int]:
