@@ -138,7 +138,9 @@ def _cluster(
         _expect_workers(client, address)
         data = pickle.dumps(task)
         name = hashlib.sha256(data).hexdigest()
-        shipped = client.scatter(data, broadcast=True)
+        # A result, which the scheduler has made again if it goes with a worker; what is scattered
+        # is lost then, and all tasks that need it with it.
+        shipped = client.submit(_handed_on, data, pure=False)
 
         def compute(items: Sequence[_Item]) -> Iterator[_Result]:
             futures[:] = [
@@ -191,6 +193,10 @@ def _unusable(address: str, why: str) -> GlowmcuError:
 #: On a worker: what the last task made, by the task's digest. One item is computed at a time.
 _ready: dict[str, Any] = {}
 _one_at_a_time = Lock()
+
+
+def _handed_on(data: bytes) -> bytes:
+    return data
 
 
 def _compute_there(
