@@ -116,11 +116,16 @@ class MatrixF32(Kernel):
             *clamping_fields(conv_2d(site).clamp),
             Field("weights", self.packed(rows_of_weights(site), constant(site, 2))),
         )
+        return self.code(site, "glowmcu_matrix_real", fields)
+
+    def code(self, site: Site, struct: str, fields: tuple[Field, ...]) -> KernelCode:
+        """The function of these kernels, with its parameters in `struct`."""
+        out = site.signature.output
         return KernelCode(
             function=self.function,
             operands=(0,),
             header=f"{self.function}.h",
-            parameters=Parameters("glowmcu_matrix_real", fields),
+            parameters=Parameters(struct, fields),
             rows=out.shape[1],
             batches=out.shape[0],
             overlaps=self.overlaps(site) if out.shape[0] == 1 else {},

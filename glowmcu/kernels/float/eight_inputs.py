@@ -12,7 +12,6 @@ from glowmcu.kernels.kernel import (
     ConstantArray,
     Field,
     KernelCode,
-    Parameters,
     Site,
     Target,
     kernel,
@@ -25,6 +24,8 @@ _INPUTS, _VECTORS = 8, 3
 @kernel("conv_2d.eight_inputs_f32", Conv2D)
 class EightInputsF32(MatrixF32):
     """1x1 of eight inputs, three pixels at a time; an FPU without float vectors."""
+
+    function = "glowmcu_eight_inputs_f32"
 
     def accepts(self, site: Site, target: Target) -> bool:
         if target.core.has_mve or not super().accepts(site, target):
@@ -56,15 +57,7 @@ class EightInputsF32(MatrixF32):
             *clamping_fields(conv_2d(site).clamp),
             Field("weights", weights),
         )
-        return KernelCode(
-            function="glowmcu_eight_inputs_f32",
-            operands=(0,),
-            header="glowmcu_eight_inputs_f32.h",
-            parameters=Parameters("glowmcu_eight_inputs_real", fields),
-            rows=out.shape[1],
-            batches=out.shape[0],
-            overlaps=self.overlaps(site) if out.shape[0] == 1 else {},
-        )
+        return self.code(site, "glowmcu_eight_inputs_real", fields)
 
     def overlaps(self, site: Site) -> Overlaps:
         _, height, width, _ = site.signature.output.shape
