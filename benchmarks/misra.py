@@ -113,7 +113,9 @@ def _by_number(item: tuple[str, int]) -> tuple[int, ...]:
 def main() -> None:
     """Exit code 1 when something is unexplained or, over all bundles, a deviation is stale."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.misra")
-    parser.add_argument("--bundle", action="append", choices=list(bundles()))
+    parser.add_argument(
+        "--bundle", action="append", choices=list(bundles()), metavar="NAME", help="repeatable"
+    )
     parser.add_argument("--missing", action="store_true", help="only those not recorded yet")
     parser.add_argument("--page", action="store_true", help="record, and write the pages")
     given = parser.parse_args()

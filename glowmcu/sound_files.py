@@ -2,7 +2,8 @@
 
 The standard library's `wave` refuses floats and, before Python 3.12, the extensible form in which
 many programs write more than 16 bits, so the chunks are read here.
-Source: Microsoft and IBM 1991, Multimedia Programming Interface (RIFF); mmreg.h (WAVEFORMATEX).
+Source: Microsoft and IBM 1991, Multimedia Programming Interface (RIFF); mmreg.h (WAVEFORMATEX);
+EBU Tech 3306 (RF64, in which long recordings state their size in a chunk of its own).
 """
 
 from __future__ import annotations
@@ -48,13 +49,17 @@ def load_sound(path: Path) -> Sound:
     data = path.read_bytes()
     if not data:
         raise ArrayFileError("the file is empty")
-    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
+    if data[:4] not in (b"RIFF", b"RF64") or data[8:12] != b"WAVE":
         raise ArrayFileError("not a WAV file: it does not begin with RIFF and WAVE")
     form: _Form | None = None
-    at = 12
+    at, long_size = 12, _OPEN_END
     while at + 8 <= len(data):
         name, size = data[at : at + 4], struct.unpack_from("<I", data, at + 4)[0]
+        if name == b"data" and size == _OPEN_END:
+            size = long_size
         body = data[at + 8 : at + 8 + size]
+        if name == b"ds64" and len(body) >= 16:
+            long_size = struct.unpack_from("<Q", body, 8)[0]
         if name == b"fmt ":
             form = _form(body)
         if name == b"data":

@@ -66,6 +66,22 @@ def test_every_form_gives_the_same_numbers(
     assert np.array_equal(sound.moments, values)
 
 
+@pytest.mark.parametrize("stated", [True, False])
+def test_long_recordings_state_their_sizes_in_a_chunk_of_their_own(
+    stated: bool, tmp_path: Path
+) -> None:
+    samples = stored(WAVE, 1, 16)
+    sizes = struct.pack("<QQQI", 0, len(samples) if stated else 2**40, 3, 0)
+    body = chunk(b"ds64", sizes) + form(1, 2, 16) + b"data" + b"\xff" * 4 + samples
+    after = chunk(b"LIST", b"of no interest")
+    (tmp_path / "x.wav").write_bytes(b"RF64" + b"\xff" * 4 + b"WAVE" + body + after * stated)
+    if stated:
+        assert np.array_equal(load_sound(tmp_path / "x.wav").moments, WAVE)
+    else:
+        with pytest.raises(ArrayFileError, match="cut off: 12 of 1099511627776 bytes"):
+            load_sound(tmp_path / "x.wav")
+
+
 @pytest.mark.parametrize(
     ("chunks", "words"),
     [

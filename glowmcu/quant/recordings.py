@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +30,10 @@ from glowmcu.sound_files import load_sound
 _Line = tuple[int, list[str]]
 #: How programs write that a value is missing.
 _MISSING = ("", "-", "?", "na", "n/a", "none", "null", "#n/a")
+#: What no text has, apart from tabs and ends of lines.
+_CONTROLS = frozenset({*range(32), 127} - set(b"\t\n\v\f\r\x1a"))
+#: The first line by which Excel is told what separates columns.
+_STATED = re.compile(r"\s*sep=(.)\s*", re.IGNORECASE)
 TABLE_SUFFIXES = (".csv", ".tsv")
 SOUND_SUFFIXES = (".wav",)
 
@@ -160,9 +165,17 @@ def _rows(path: Path) -> tuple[list[str], Array, tuple[str, ...]]:
 
 
 def _text(data: bytes) -> str:
-    """By the mark at the beginning, in UTF-8 without one. Raises UnicodeDecodeError."""
-    is_wide = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    return data.decode("utf-16" if is_wide else "utf-8-sig")
+    """By the mark at the beginning. Without one in UTF-8, or else, as spreadsheets of Western
+    Europe write, in Windows-1252, which differs in letters only. Raises UnicodeDecodeError.
+    """
+    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return data.decode("utf-16")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        if _CONTROLS.intersection(data):
+            raise
+        return data.decode("cp1252")
 
 
 def _lines(text: str) -> tuple[list[_Line], str]:
@@ -174,18 +187,23 @@ def _lines(text: str) -> tuple[list[_Line], str]:
         for number, line in enumerate(text.splitlines(), 1)
         if line.strip() and not line.lstrip().startswith("#")
     ]
+    stated = _STATED.fullmatch(kept[0][1]) if kept else None
+    kept = kept[1:] if stated else kept
     if not kept:
         return [], ","
-    first, last = kept[0][1], kept[-1][1]
-    # A comma beside another separator is a decimal sign.
-    alike = [one for one in ";\t," if 0 < first.count(one) == last.count(one)]
-    separator = alike[0] if alike else max(",;\t", key=last.count)
-    if not last.count(separator):
+    separator = stated[1] if stated else _separator(kept[0][1], kept[-1][1])
+    if not stated and not kept[-1][1].count(separator):
         return [(number, line.split()) for number, line in kept], " "
     found = csv.reader((line for _, line in kept), delimiter=separator)
     return [
         (kept[found.line_num - 1][0], [cell.strip() for cell in line]) for line in found
     ], separator
+
+
+def _separator(first: str, last: str) -> str:
+    """The one that both lines have alike: a comma beside another one is a decimal sign."""
+    alike = [one for one in ";\t," if 0 < first.count(one) == last.count(one)]
+    return alike[0] if alike else max(",;\t", key=last.count)
 
 
 def _with_points(lines: list[_Line], separator: str) -> tuple[list[_Line], tuple[str, ...]]:
@@ -212,7 +230,7 @@ def _number(cell: str, at: int, place: _Place) -> float:
     try:
         return float(cell)
     except ValueError:
-        column = repr(place.names[at]) if place.names else str(at + 1)
+        column = repr(place.names[at][:40]) if place.names else str(at + 1)
         is_missing = _is_missing(cell)
         what = f"has no value ({cell!r})" if is_missing else f"is {cell[:40]!r}"
         raise error(

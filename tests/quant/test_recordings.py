@@ -155,6 +155,27 @@ def test_a_table_of_a_spreadsheet_in_utf_16_is_read(tmp_path: Path) -> None:
     assert np.array_equal(arrays_of(read_samples(perceptron(), tmp_path / "data.csv")), BATCH)
 
 
+def test_a_table_of_a_spreadsheet_in_windows_1252_is_read(tmp_path: Path) -> None:
+    names = [f"température {index} °C" for index in range(24)]
+    text = table(";", ";".join(names)).replace(".", ",")
+    (tmp_path / "data.csv").write_bytes(text.encode("cp1252"))
+    assert np.array_equal(arrays_of(read_samples(perceptron(), tmp_path / "data.csv")), BATCH)
+
+
+def test_bytes_that_are_no_text_are_no_table(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00" + bytes(range(256)))
+    with pytest.raises(GlowmcuError, match="it is no table of numbers"):
+        read_samples(perceptron(), tmp_path / "data.csv")
+
+
+@pytest.mark.parametrize("separator", [";", ",", "\t", "|"])
+def test_a_first_line_may_state_the_separator(separator: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "data.csv", f"sep={separator}\n{table(separator)}")
+    assert np.array_equal(arrays_of(read_samples(perceptron(), path)), BATCH)
+    with pytest.raises(GlowmcuError, match="row 7 has 1 columns, the first 24"):
+        read_samples(perceptron(), write(path, f"{path.read_text()}1\n"))
+
+
 @pytest.mark.parametrize(
     ("cells", "separator", "points"),
     [
