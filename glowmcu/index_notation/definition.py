@@ -66,6 +66,11 @@ class Statement:
     ranges: Mapping[str, ast.expr]
     line: int
 
+    @property
+    def is_assignment(self) -> bool:
+        """Whether the target is what the value is."""
+        return self.reduction is Reduction.NONE and not self.goes_on
+
 
 @dataclass(frozen=True, eq=False)
 class Definition:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from glowmcu.index_notation import plan_of
+from glowmcu.index_notation.definition import Reduction
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.operation import Constant
 from glowmcu.ops.real import Clamp
@@ -31,6 +35,42 @@ def _evaluate(node: Node, inputs: list[Array]) -> Array:
     result = np.asarray(_MEANING[op.name](op, *inputs))
     assert result.shape == node.outputs[0].type.shape, op.name
     assert result.dtype in (np.dtype(np.float64), np.dtype(np.bool_)), op.name
+    return result
+
+
+_CALLED: dict[str, Any] = {
+    "where": lambda condition, yes, no: yes if condition else no,
+    "clip": lambda x, low, high: min(max(x, low), high),
+    "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "tanh": np.tanh, "sin": np.sin, "cos": np.cos,
+    "sigmoid": lambda x: 1 / (1 + math.exp(-x)), "floor": math.floor,
+}  # fmt: skip
+_REDUCED: dict[Reduction, Callable[[list[float]], float]] = {
+    Reduction.NONE: lambda values: values[0], Reduction.SUM: sum, Reduction.PRODUCT: math.prod,
+    Reduction.MAX: max, Reduction.MIN: min,
+}  # fmt: skip
+
+
+def _defined(op: Any, *inputs: Array) -> Array:
+    """A definition in index notation, as the Python that it is written in, element by element."""
+    definition = op.source.definition
+    given = [(x.shape, "int32" if x.dtype.kind == "i" else "float32") for x in inputs]
+    plan = plan_of(definition, given, op.numbers)
+    names = [form.name for form in definition.inputs]
+    held: dict[str, Any] = dict(zip(names, inputs, strict=True))
+    for space in plan.spaces:
+        statement, reduced = space.statement, space.reduced
+        value = compile(ast.unparse(statement.value), "definition", "eval")
+        made = np.zeros([space.sizes[name] for name in statement.indices])
+        goes_on = statement.goes_on and statement.target in held
+        for place in np.ndindex(*made.shape):
+            outer = dict(zip(statement.indices, place, strict=True))
+            values = [held[statement.target][place]] if goes_on else []
+            for inner in itertools.product(*(range(space.sizes[name]) for name in reduced)):
+                index = {**outer, **dict(zip(reduced, inner, strict=True))}
+                values.append(eval(value, {**_CALLED, **held, **plan.numbers, **index}))
+            made[place] = _REDUCED[statement.reduction](values)
+        held[statement.target] = made
+    result: Array = held[definition.outputs[0].name]
     return result
 
 
@@ -162,6 +202,8 @@ _MEANING: dict[str, Callable[..., Any]] = {
     "pad": lambda op, x: np.pad(x, op.paddings, constant_values=op.value),
     "copy": lambda op, x: x,
     "assign": lambda op, x: x,
+    "defined": _defined,
+    "defined_function": _defined,
     "softmax": _softmax,
     "log_softmax": _log_softmax,
 }

@@ -6,7 +6,6 @@ Where an operator has corners (relu, maximum, pooling), operands are kept away f
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +39,7 @@ from glowmcu.ops.tiling import BroadcastTo
 from glowmcu.ops.transcendental import Elu, Exp, Log, Logistic, Rsqrt, Tanh
 from glowmcu.ops.transpose import Reverse, Transpose
 from tests.gradient import double
+from tests.gradient.definitions import DEFINITIONS, FUNCTION, MANY, PRODUCTS, QUOTIENTS, operation
 
 _STEP = 1e-5
 RELU, RELU6 = (0.0, FLOAT_MAX), (0.0, 0.625)
@@ -47,13 +47,33 @@ RELU, RELU6 = (0.0, FLOAT_MAX), (0.0, 0.625)
 
 @dataclass(frozen=True)
 class Case:
-    """An operator on operands of these shapes; `positive`: of numbers above 0.3."""
+    """An operator on operands of these shapes; `positive`: of numbers above 0.3. Of operands that
+    are `booleans` or `integers` there is no gradient.
+    """
 
     name: str
     op: Operation
     shapes: tuple[Shape, ...]
     positive: bool = False
     booleans: tuple[int, ...] = ()
+    integers: tuple[int, ...] = ()
+
+    def element(self, index: int) -> ElementType:
+        """Of an operand."""
+        other = ElementType.I32 if index in self.integers else ElementType.F32
+        return ElementType.BOOL if index in self.booleans else other
+
+    @property
+    def node(self) -> Node:
+        """The operator alone, with a float32 result."""
+        inputs = tuple(
+            Value(TensorType(shape, self.element(index)), f"x{index}")
+            for index, shape in enumerate(self.shapes)
+        )
+        shape, *others = self.op.infer([value.type for value in inputs])
+        outputs = [Value(TensorType(shape, ElementType.F32), "y")]
+        outputs += [Value(TensorType(other, ElementType.F32), "other") for other in others]
+        return Node(self.op, inputs, tuple(outputs), "y")
 
 
 def _convolutions() -> list[Case]:
@@ -147,6 +167,11 @@ CASES = [
     Case("pad", Pad(((1, 0), (0, 2)), 0.5), ((2, 3),)),
     Case("copy", Copy(), ((2, 3),)),
     Case("assign", Assign(), ((2, 3),)),
+    *(
+        Case(name, operation(text), shapes, integers=(1,) if "at:" in text else ())
+        for name, (text, shapes) in DEFINITIONS.items()
+    ),
+    Case("a defined function", FUNCTION, ((2, 3),)),
     Case("softmax", Softmax(1.5), ((2, 5),)),
     Case("log softmax", LogSoftmax(), ((2, 5),)),
 ]  # fmt: skip
@@ -166,29 +191,24 @@ def _operands(case: Case) -> list[np.ndarray]:
         size = int(np.prod(shape))
         part = numbers[start : start + size].reshape(shape)
         start += size
-        found.append(part > 0 if number in case.booleans else np.float32(part).astype(np.float64))
+        if number in case.integers:
+            found.append(np.rint(5 * part).astype(np.int32))
+        else:
+            is_bool = number in case.booleans
+            found.append(part > 0 if is_bool else np.float32(part).astype(np.float64))
     return found
-
-
-def _node(op: Operation, shapes: Sequence[Shape], booleans: Sequence[int] = ()) -> Node:
-    inputs = tuple(
-        Value(TensorType(shape, ElementType.BOOL if i in booleans else ElementType.F32), f"x{i}")
-        for i, shape in enumerate(shapes)
-    )
-    (shape,) = op.infer([value.type for value in inputs])
-    return Node(op, inputs, (Value(TensorType(shape, ElementType.F32), "y"),), "y")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_rule_equals_finite_differences(case: Case) -> None:
-    node, operands = _node(case.op, case.shapes, case.booleans), _operands(case)
+    node, operands = case.node, _operands(case)
     given = dict(zip(node.inputs, operands, strict=True))
     random = np.random.default_rng(5)
-    weight = random.standard_normal(node.output.type.shape)
-    upstream = Value(node.output.type, "upstream")
+    weight = random.standard_normal(node.outputs[0].type.shape)
+    upstream = Value(node.outputs[0].type, "upstream")
     build = Builder()
-    real = [v for i, v in enumerate(node.inputs) if i not in case.booleans]
-    found = gradients(build, [node], {node.output: upstream}, real)
+    real = [value for value in node.inputs if value.type.element is ElementType.F32]
+    found = gradients(build, [node], {node.outputs[0]: upstream}, real)
     values = double.run([node, *build.nodes], {**given, upstream: weight})
     assert set(found) == set(real)
     for value in real:
@@ -198,7 +218,7 @@ def test_a_rule_equals_finite_differences(case: Case) -> None:
             for sign in (1, -1):
                 moved = given[value].copy()
                 moved[place] += sign * _STEP
-                result = double.run([node], {**given, value: moved})[node.output]
+                result = double.run([node], {**given, value: moved})[node.outputs[0]]
                 sides.append(float((result * weight).sum()))
             expected[place] = (sides[0] - sides[1]) / (2 * _STEP)
         got = values[found[value]]
@@ -209,23 +229,23 @@ def test_a_rule_equals_finite_differences(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_oracle_and_the_gradient_mean_what_operators_mean(case: Case) -> None:
     """In float32, forward and back: node types are right, and the oracle is no other function."""
-    node, operands = _node(case.op, case.shapes, case.booleans), _operands(case)
-    build, upstream = Builder(), Value(node.output.type, "upstream")
-    real = [v for i, v in enumerate(node.inputs) if i not in case.booleans]
-    found = gradients(build, [node], {node.output: upstream}, real)
-    weight = np.random.default_rng(5).standard_normal(node.output.type.shape)
+    node, operands = case.node, _operands(case)
+    build, upstream = Builder(), Value(node.outputs[0].type, "upstream")
+    real = [value for value in node.inputs if value.type.element is ElementType.F32]
+    found = gradients(build, [node], {node.outputs[0]: upstream}, real)
+    weight = np.random.default_rng(5).standard_normal(node.outputs[0].type.shape)
     given = {**dict(zip(node.inputs, operands, strict=True)), upstream: weight}
     wide = double.run([node, *build.nodes], given)
     single = {
-        value: array if array.dtype == np.bool_ else array.astype(np.float32)
+        value: array.astype(np.float32) if array.dtype == np.float64 else array
         for value, array in given.items()
     }
     for item in (node, *build.nodes):
         assert item.type_fault is None, item.op.name
-        (single[item.output],) = evaluate_node(
+        single[item.outputs[0]], *_ = evaluate_node(
             item, [single[value] for value in item.inputs], Rounding.DOUBLE
         )
-    for value in (node.output, *found.values()):
+    for value in (node.outputs[0], *found.values()):
         np.testing.assert_allclose(single[value], wide[value], rtol=2e-4, atol=2e-4)
 
 
@@ -265,10 +285,17 @@ def test_what_has_no_influence_has_no_gradient_and_needs_no_rule() -> None:
         (Conv2D(), ((1, 3, 3, 4), (2, 1, 1, 2), (2,)), "2 groups"),
         (MaxPool2D(kernel=(9, 8)), ((1, 9, 9, 1),), "a window of 72 elements"),
         (Slice((3,), (3,), (-1,)), ((4,),), "walks backwards"),
+        (operation(PRODUCTS), ((2, 3),), r"F: f\.py, line 3: \*= has no gradient"),
+        (operation(QUOTIENTS), ((7,),), r"line 3: a subscript i // 2 has no gradient"),
+        (
+            operation(MANY),
+            ((7,),),
+            "of its gradient: it has 2 operands and 128 statements",
+        ),
     ],
 )
 def test_what_a_rule_cannot_do_is_said(op: Operation, shapes: list[Shape], said: str) -> None:
-    node, build = _node(op, shapes), Builder()
-    upstream = Value(node.output.type, "upstream")
+    node, build = Case("", op, tuple(shapes)).node, Builder()
+    upstream = Value(node.outputs[0].type, "upstream")
     with pytest.raises(MissingGradient, match=said):
-        gradients(build, [node], {node.output: upstream}, node.inputs[:1])
+        gradients(build, [node], {node.outputs[0]: upstream}, node.inputs[:1])
