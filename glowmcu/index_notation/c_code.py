@@ -6,14 +6,16 @@ Names are the user's with a letter before: `p_x` points to x, `i_b` is the index
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from glowmcu.index_notation.definition import Number, Reduction, subscripts
 from glowmcu.index_notation.expressions import ARITHMETIC, COMPARISONS, FLOAT, INT, REAL, type_of
 from glowmcu.index_notation.meaning import neutral
+from glowmcu.index_notation.schedule import LoopPlan, loop_plan, pieces
 from glowmcu.index_notation.spaces import Plan, Space
+from glowmcu.index_notation.statements import Number, Reduction, subscripts
 
 C_TYPES = {FLOAT: "float", INT: "int32_t"}
 
@@ -23,8 +25,10 @@ def scratch_bytes(plan: Plan) -> int:
     return sum(4 * int(np.prod(plan.shapes[name])) for name in plan.temporaries)
 
 
-def body(plan: Plan) -> tuple[str, ...]:
-    """The lines of a function with pointers `p_…` to operands and results, and `scratch`."""
+def body(plan: Plan, is_fast: bool = True) -> tuple[str, ...]:
+    """The lines of a function with pointers `p_…` to operands and results, and `scratch`.
+    `is_fast`: arithmetic takes no calls (`loop_plan`).
+    """
     lines: list[str] = []
     offset = 0
     for name in plan.temporaries:
@@ -35,7 +39,8 @@ def body(plan: Plan) -> tuple[str, ...]:
     for space in plan.spaces:
         if lines:
             lines.append("")
-        lines += _Loops(plan, space, space.statement.target in written).lines()
+        loops = loop_plan(plan, space, is_fast or space.dtype == INT)
+        lines += _Loops(plan, space, loops, space.statement.target in written).lines()
         written.add(space.statement.target)
     return tuple(lines)
 
@@ -51,41 +56,77 @@ def literal(number: Number) -> str:
 class _Loops:
     """One statement."""
 
-    def __init__(self, plan: Plan, space: Space, is_written: bool) -> None:
-        self._plan, self._space, self._is_written = plan, space, is_written
+    def __init__(self, plan: Plan, space: Space, loops: LoopPlan, is_written: bool) -> None:
+        self._plan, self._space, self._loops, self._is_written = plan, space, loops, is_written
         self._lines: list[str] = []
         self._depth = 1
         self._count = 0
         numbers = {n: INT if isinstance(v, int) else FLOAT for n, v in plan.numbers.items()}
         self._numbers = numbers | dict.fromkeys(space.sizes, INT)
+        #: How many of each index a turn computes, which of them it is at, and what it has already.
+        self._at_once: dict[str, int] = {}
+        self._lane: Mapping[str, int] = {}
+        self._known: dict[tuple[str, tuple[int, ...]], str] = {}
 
     def lines(self) -> list[str]:
         """The loops and what is in them."""
-        space, statement = self._space, self._space.statement
-        kind = C_TYPES[space.dtype]
-        for name in statement.indices:
-            self._loop(name)
-        place = f"p_{statement.target}[{self._flat(statement.target, statement.indices)}]"
-        if statement.reduction is Reduction.NONE:
-            self._say(f"{place} = {self._value(statement.value)};")
-        else:
-            goes_on = statement.goes_on and self._is_written
-            first = place if goes_on else literal(neutral(statement.reduction, space.dtype))
-            self._say(f"{kind} acc = {first};")
-            for name in space.reduced:
-                self._loop(name)
-            self._say(f"acc = {self._reduced(self._value(statement.value))};")
-            for _ in space.reduced:
-                self._end()
-            self._say(f"{place} = acc;")
-        for _ in statement.indices:
-            self._end()
+        self._over(self._loops.outer, self._element)
         return self._lines
 
-    def _loop(self, name: str) -> None:
-        size = self._space.sizes[name]
-        self._say(f"for (int32_t i_{name} = 0; i_{name} < {size}; ++i_{name}) {{")
-        self._depth += 1
+    def _over(self, names: Sequence[str], inside: Callable[[], None]) -> None:
+        """Loops over all of these, and what is in them."""
+        if not names:
+            inside()
+            return
+        name, index = names[0], f"i_{names[0]}"
+        for begin, end, step in pieces(self._space.sizes[name], self._loops.lanes.get(name, 1)):
+            on = f"++{index}" if step == 1 else f"{index} += {step}"
+            self._say(f"for (int32_t {index} = {begin}; {index} < {end}; {on}) {{")
+            self._depth += 1
+            self._at_once[name] = step
+            self._over(names[1:], inside)
+            self._end()
+
+    def _lanes(self, names: Sequence[str]) -> list[dict[str, int]]:
+        """Places of what is computed at once."""
+        counts = [range(self._at_once[name]) for name in names]
+        return [dict(zip(names, lanes, strict=True)) for lanes in itertools.product(*counts)]
+
+    def _element(self) -> None:
+        """All that one turn of the loops over the target computes."""
+        space, statement = self._space, self._space.statement
+        self._known.clear()
+        elements = self._lanes(self._loops.outer)
+        names = [f"acc{at}" if len(elements) > 1 else "acc" for at in range(len(elements))]
+        if statement.reduction is Reduction.NONE:
+            for self._lane in elements:
+                self._say(f"{self._target()} = {self._value(statement.value)};")
+            return
+        goes_on = statement.goes_on and self._is_written
+        for name, self._lane in zip(names, elements, strict=True):
+            first = literal(neutral(statement.reduction, space.dtype))
+            first = self._target() if goes_on else first
+            self._say(f"{C_TYPES[space.dtype]} {name} = {first};")
+        self._over(self._loops.inner, lambda: self._turn(elements, names))
+        for name, self._lane in zip(names, elements, strict=True):
+            self._say(f"{self._target()} = {name};")
+
+    def _turn(self, elements: Sequence[Mapping[str, int]], names: Sequence[str]) -> None:
+        """Values for every accumulator, in the order in which they are summed up."""
+        self._known.clear()
+        for lane in self._lanes(self._loops.inner):
+            for name, element in zip(names, elements, strict=True):
+                self._lane = {**element, **lane}
+                value = self._value(self._space.statement.value)
+                self._say(f"{name} = {self._reduced(name, value)};")
+
+    def _target(self) -> str:
+        statement = self._space.statement
+        return f"p_{statement.target}[{self._flat(statement.target, statement.indices)}]"
+
+    def _index(self, name: str) -> str:
+        lane = self._lane.get(name, 0)
+        return f"(i_{name} + {lane})" if lane else f"i_{name}"
 
     def _end(self) -> None:
         self._depth -= 1
@@ -101,13 +142,13 @@ class _Loops:
         self._say(f"const {C_TYPES[kind]} {name} = {text};")
         return name
 
-    def _reduced(self, value: str) -> str:
+    def _reduced(self, acc: str, value: str) -> str:
         reduction = self._space.statement.reduction
         if reduction is Reduction.SUM:
-            return _arithmetic("+", "acc", value, self._space.dtype)
+            return _arithmetic("+", acc, value, self._space.dtype)
         if reduction is Reduction.PRODUCT:
-            return _arithmetic("*", "acc", value, self._space.dtype)
-        return _extreme(">" if reduction is Reduction.MAX else "<", value, "acc")
+            return _arithmetic("*", acc, value, self._space.dtype)
+        return _extreme(">" if reduction is Reduction.MAX else "<", value, acc)
 
     def _type(self, node: ast.expr) -> str:
         return type_of(node, self._plan.dtypes, self._numbers)
@@ -119,9 +160,17 @@ class _Loops:
             return literal(node.value)
         if isinstance(node, ast.Name):
             if node.id in self._space.sizes:
-                return f"i_{node.id}"
+                return self._index(node.id)
             number = literal(self._plan.numbers[node.id])
             return f"({number})" if number.startswith("-") else number
+        used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        key = ast.unparse(node), tuple(lane for name, lane in self._lane.items() if name in used)
+        if key not in self._known:
+            self._known[key] = self._computed(node)
+        return self._known[key]
+
+    def _computed(self, node: ast.expr) -> str:
+        """A name for what is not known yet."""
         kind = self._type(node)
         if isinstance(node, ast.Subscript):
             return self._kept(self._read(node), kind)
@@ -177,7 +226,7 @@ class _Loops:
         return f"p_{node.value.id}[{_joined(places, self._plan.shapes[node.value.id])}]"
 
     def _flat(self, name: str, indices: Sequence[str]) -> str:
-        return _joined([f"i_{index}" for index in indices], self._plan.shapes[name])
+        return _joined([self._index(index) for index in indices], self._plan.shapes[name])
 
     def _place(self, node: ast.expr) -> str:
         """A subscript: no step of it overflows, which its interval has shown."""

@@ -14,73 +14,35 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, field
 from functools import cache
 
-Number = int | float
+from glowmcu.index_notation.decorators import read_schedules
+from glowmcu.index_notation.statements import (
+    DefinitionError,
+    Form,
+    Number,
+    Reduction,
+    Schedule,
+    Statement,
+    subscripts,
+)
 
 _FORM = re.compile(r"(float32|int32)\s*\[([^\[\]]*)\]")
 _NAME = re.compile(r"[A-Za-z_]\w{0,19}", re.ASCII)
 _MOST_STATEMENTS, _MOST_CHARACTERS, _MOST_AXES = 64, 20_000, 8
 
 
-class DefinitionError(Exception):
-    """What is wrong, and in which line."""
-
-    def __init__(self, message: str, line: int = 0) -> None:
-        super().__init__(message)
-        self.line = line
-
-
-class Reduction(Enum):
-    """How values over the other indices become one."""
-
-    NONE = "none"
-    SUM = "sum"
-    PRODUCT = "product"
-    MAX = "max"
-    MIN = "min"
-
-
-@dataclass(frozen=True)
-class Form:
-    """`float32[B, I]`: an operand or result; sizes are expressions."""
-
-    name: str
-    dtype: str
-    sizes: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Statement:
-    """`target[indices] = reduction of value`; `goes_on` adds to what the target has. `ranges` says
-    of indices how far they go.
-    """
-
-    target: str
-    indices: tuple[str, ...]
-    reduction: Reduction
-    goes_on: bool
-    value: ast.expr
-    ranges: Mapping[str, ast.expr]
-    line: int
-
-    @property
-    def is_assignment(self) -> bool:
-        """Whether the target is what the value is."""
-        return self.reduction is Reduction.NONE and not self.goes_on
-
-
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """All of it. `attributes` are numbers with defaults."""
+    """All of it. `attributes` are numbers with defaults, `schedules` are given by target."""
 
     name: str
     inputs: tuple[Form, ...]
     outputs: tuple[Form, ...]
     attributes: Mapping[str, Number]
     statements: tuple[Statement, ...]
+    schedules: Mapping[str, Schedule] = field(default_factory=dict)
 
     @property
     def is_function(self) -> bool:
@@ -124,7 +86,8 @@ def read_definition(text: str) -> Definition:
             f"it has {len(inputs)} operands and {len(statements)} statements; at least one of each "
             f"and at most {_MOST_STATEMENTS} statements make sense", function.lineno,
         )  # fmt: skip
-    found = Definition(function.name, inputs, outputs, attributes, statements)
+    schedules = read_schedules(function.decorator_list, statements)
+    found = Definition(function.name, inputs, outputs, attributes, statements, schedules)
     _check_names(found, function.lineno)
     return found
 
@@ -245,13 +208,6 @@ def _assignment(
         if kind is not None:
             reduction, value = kind, value.args[0]
     return Statement(target.value.id, names, reduction, op is not None, value, ranges, node.lineno)
-
-
-def subscripts(node: ast.expr) -> list[ast.expr] | None:
-    """Those of `x[b, t + d]`; None for anything else."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
-        return None
-    return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
 def _is_of_an_element(statement: Statement, attributes: Mapping[str, Number]) -> bool:

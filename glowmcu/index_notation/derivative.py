@@ -17,13 +17,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from glowmcu.index_notation.definition import (
-    DefinitionError,
-    Reduction,
-    Statement,
-    read_definition,
-    subscripts,
-)
+from glowmcu.index_notation.definition import read_definition
 from glowmcu.index_notation.expressions import FLOAT, INT, type_of
 from glowmcu.index_notation.partial_derivatives import Parts, leaf_gradients
 from glowmcu.index_notation.rewriting import (
@@ -37,6 +31,7 @@ from glowmcu.index_notation.rewriting import (
     where,
 )
 from glowmcu.index_notation.spaces import Plan, Space
+from glowmcu.index_notation.statements import DefinitionError, Reduction, Statement, subscripts
 
 
 @dataclass(frozen=True)

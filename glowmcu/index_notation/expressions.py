@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from glowmcu.index_notation.definition import Definition, DefinitionError
+from glowmcu.index_notation.definition import Definition
+from glowmcu.index_notation.statements import DefinitionError
 
 FLOAT, INT, BOOL = "float32", "int32", "bool"
 

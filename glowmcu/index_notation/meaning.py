@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from glowmcu.index_notation.definition import Number, Reduction, subscripts
 from glowmcu.index_notation.expressions import FLOAT, REAL
 from glowmcu.index_notation.spaces import Plan, Space
+from glowmcu.index_notation.statements import Number, Reduction, subscripts
 
 Array = npt.NDArray[Any]
 #: Values that are computed at a time.

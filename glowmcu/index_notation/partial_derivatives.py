@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from glowmcu.index_notation.definition import DefinitionError
 from glowmcu.index_notation.expressions import FLOAT
 from glowmcu.index_notation.rewriting import (
     both,
@@ -19,6 +18,7 @@ from glowmcu.index_notation.rewriting import (
     times,
     where,
 )
+from glowmcu.index_notation.statements import DefinitionError
 
 #: Of functions of one real number, from their operand, their result and its gradient.
 _REAL: Mapping[str, Callable[[ast.expr, ast.expr, ast.expr], ast.expr]] = {

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from glowmcu.index_notation.definition import (
-    Definition,
+from glowmcu.index_notation.definition import Definition
+from glowmcu.index_notation.expressions import BOOL, FLOAT, INT, is_stored, type_of
+from glowmcu.index_notation.statements import (
     DefinitionError,
     Form,
     Number,
@@ -22,7 +23,6 @@ from glowmcu.index_notation.definition import (
     Statement,
     subscripts,
 )
-from glowmcu.index_notation.expressions import BOOL, FLOAT, INT, is_stored, type_of
 
 _T = TypeVar("_T")
 Shape = tuple[int, ...]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from glowmcu.index_notation import plan_of
-from glowmcu.index_notation.definition import Reduction
+from glowmcu.index_notation.statements import Reduction
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.operation import Constant
 from glowmcu.ops.real import Clamp

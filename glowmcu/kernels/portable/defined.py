@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from glowmcu.custom_c import bring, plain
 from glowmcu.index_notation.c_code import body, scratch_bytes
+from glowmcu.index_notation.schedule import cycles
 from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
 from glowmcu.ops.defined import Defined, DefinedFunction
 
-#: Of a step of a loop, roughly: with an FPU, and without.
-_CYCLES = (8.0, 60.0)
+#: Of a line, roughly.
+_LINE_BYTES = 5
 
 
 @kernel("defined.portable", Defined, DefinedFunction)
 class PortableDefinition(Kernel):
-    """One loop an index, in the order of the definition; any core."""
+    """Loops in the order that the definition gives, or that takes the fewest cycles; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
         return site.signature.output.element in (ElementType.F32, ElementType.I32)
@@ -24,9 +25,10 @@ class PortableDefinition(Kernel):
         op = site.node.op
         assert isinstance(op, Defined | DefinedFunction)
         plan = op.plan(site.signature.inputs)
-        cycles = _CYCLES[0 if target.core.has_fpu else 1] * plan.steps
-        code_bytes = 60 * len(plan.spaces)
-        return Cost(cycles, 0, 0, scratch_bytes(plan), layer_code_bytes=code_bytes)
+        has_fpu = target.core.has_fpu
+        code_bytes = _LINE_BYTES * len(body(plan, has_fpu))
+        taken = cycles(plan, has_fpu)
+        return Cost(taken, 0, 0, scratch_bytes(plan), layer_code_bytes=code_bytes)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, signature = site.node.op, site.signature
@@ -47,7 +49,7 @@ class PortableDefinition(Kernel):
             operands=tuple(range(len(signature.inputs))),
             header=bring(op.source),
             template="portable/defined.c.j2",
-            view={"pointers": tuple(pointers), "lines": body(plan)},
+            view={"pointers": tuple(pointers), "lines": body(plan, target.core.has_fpu)},
             scratch_bytes=scratch,
             notes=(f'the model calls it "{plain(op.kind)}"; {op.source.shown} defines it',),
         )
