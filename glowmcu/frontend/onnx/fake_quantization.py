@@ -82,8 +82,8 @@ def import_bipolar(state: Import, op: NodeRecord) -> None:
         for number, name in ((0.0, "zero"), (size, "high"), (-size, "low"))
     )
     is_high = state.add(op, GreaterEqual(), [x, zero], ElementType.BOOL)
-    signs = state.add(op, Select(), [is_high, high, low], ElementType.F32)
-    stored = _clamped(state, op, signs, (-128, 127), ElementType.I8, Quantization((size,), (0,)))
+    sign = state.add(op, Select(), [is_high, high, low], ElementType.F32)
+    stored = _clamped(state, op, sign, (-128, 127), ElementType.I8, Quantization((size,), (0,)))
     state.emit(op, Dequantize(), [stored], ElementType.F32)
 
 
