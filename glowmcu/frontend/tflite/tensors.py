@@ -40,6 +40,12 @@ _UNSCALED = (
 _SCALE_OF_NOTHING = 2.0**-100
 
 
+_TEXT = (
+    "make numbers of text in the application: cut the model behind its tokenizer, so that its "
+    "input is the numbers of tokens"
+)
+
+
 def dynamic_shape(record: TensorRecord) -> Unsupported:
     """What to say where an axis is open."""
     sizes = [None if axis in record.variable_axes else n for axis, n in enumerate(record.shape)]
@@ -59,7 +65,9 @@ def tensor_type(
     if element is None or (record.type_name == "FLOAT16" and record.data is None):
         known = ", ".join(name for name in _ELEMENTS if name != "FLOAT16")
         raise Unsupported(
-            "GM105", f"tensor {record.name!r} is {record.type_name}; supported: {known}"
+            "GM105",
+            f"tensor {record.name!r} is {record.type_name}; supported: {known}",
+            _TEXT if record.type_name == "STRING" else "",
         )
     if any(size < 0 for size in record.shape):
         raise dynamic_shape(record)
