@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from glowmcu.errors import ExitCode, Problem
+from glowmcu.frontend.open_shapes import shape_option
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.operation import Array
@@ -122,10 +123,7 @@ def open_batches(inputs: Mapping[str, Sizes | None], options: InputOptions) -> d
 
 def hinted_at_batch(problems: Sequence[Problem], batches: Mapping[str, Shape]) -> list[Problem]:
     """Shapes that do not fit may fit with another batch than the 1 of `open_batches`: say so."""
-    shapes = " ".join(
-        f"--input-shape {name}={'x'.join(map(str, (4, *shape[1:])))}"
-        for name, shape in batches.items()
-    )
+    shapes = " ".join(shape_option(name, (4, *shape[1:])) for name, shape in batches.items())
     hint = f"the file leaves the batch open and it is 1 here; if that is too few: {shapes}, say"
     return [
         replace(problem, hint=hint)
@@ -133,6 +131,28 @@ def hinted_at_batch(problems: Sequence[Problem], batches: Mapping[str, Shape]) -
         else problem
         for problem in problems
     ]
+
+
+def hinted_at_fixed_batch(
+    problems: Sequence[Problem], inputs: Mapping[str, Sizes | None], options: InputOptions
+) -> list[Problem]:
+    """What takes too much memory may do so since the export's batch is in the file: say so."""
+    shapes = " ".join(
+        shape_option(name, (1, *sizes[1:]))
+        for name, sizes in inputs.items()
+        if sizes is not None and _has_fixed_batch(sizes) and not _is_given(name, options)
+    )
+    return [
+        replace(problem, hint=f"{shapes} if the first axis is a batch; else {problem.hint}")
+        if shapes and problem.code == "GM114" and problem.hint
+        else problem
+        for problem in problems
+    ]
+
+
+def _has_fixed_batch(sizes: Sizes) -> bool:
+    numbers = [size for size in sizes if isinstance(size, int) and size > 0]
+    return len(numbers) == len(sizes) > 1 and numbers[0] > 1
 
 
 def _is_given(name: str, options: InputOptions) -> bool:

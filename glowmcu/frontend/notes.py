@@ -11,6 +11,7 @@ from glowmcu.frontend.known_inputs import Sizes, open_batches
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord, element_of, read_onnx_container
 from glowmcu.frontend.onnx.dynamic_ranges import dynamic_products
 from glowmcu.frontend.onnx.pair_notes import notes_on_pairs
+from glowmcu.frontend.open_shapes import shape_option
 from glowmcu.frontend.read_model import is_onnx
 from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord, read_container
 from glowmcu.frontend.tflite.tensors import input_sizes
@@ -58,11 +59,10 @@ def _batch_note(
         return ()
     texts = {name: "x".join(map(str, shape)) for name, shape in shapes.items()}
     listed = ", ".join(f"{name} is {text}" for name, text in texts.items())
-    name, text = next(iter(texts.items()))
+    option = shape_option(*next(iter(shapes.items())))
     what = "model" if is_in_memory(file_name) else "file"
     return (
-        f"the {what} leaves the batch open: it is 1 ({listed}); --input-shape {name}={text} says "
-        "so, or another size",
+        f"the {what} leaves the batch open: it is 1 ({listed}); {option} says so, or another size",
     )
 
 

@@ -22,7 +22,7 @@ def open_shape(
     fixed = usual or [size if isinstance(size, int) else 1 for size in sizes or (1, 1)]
     nameless = any(size is None for size in sizes or ())
     if not symbols or nameless:
-        options = [_shape_option(name, fixed)]
+        options = [shape_option(name, fixed)]
     else:
         options = [_define_option(symbol) for symbol in symbols]
     hint = f"fix it: {' '.join(options)}"
@@ -35,7 +35,7 @@ def open_shape(
             others = [_define_option(other) for other in symbols if other != symbol]
         else:
             symbol = "T"
-            others = [_shape_option(name, [*fixed[: lengths[0]], "T", *fixed[lengths[0] + 1 :]])]
+            others = [shape_option(name, [*fixed[: lengths[0]], "T", *fixed[lengths[0] + 1 :]])]
         hint += f"; or each run says it: {' '.join((*others, _define_option(symbol, '1..200')))}"
     return Unsupported(
         "GM104",
@@ -55,7 +55,8 @@ def with_hint_at_export(problem: Problem, options: InputOptions) -> Problem:
     )
 
 
-def _shape_option(name: str, sizes: Sequence[int | str]) -> str:
+def shape_option(name: str, sizes: Sequence[int | str | None]) -> str:
+    """The option that gives an input these sizes, in quotes where a shell needs them."""
     return f"--input-shape {shlex.quote(name + '=' + 'x'.join(map(str, sizes)))}"
 
 

@@ -15,6 +15,7 @@ from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.graph import Graph, VerificationError
 from glowmcu.lowering import (
     compare_features_as_stored,
+    drop_biases_without_effect,
     fold_clamp_into_producer,
     fold_constants,
     fold_fixed_states,
@@ -56,6 +57,7 @@ MATERIALIZE = ("materialize_outputs", "materialize_states")
 PASSES: tuple[NamedPass, ...] = (
     ("remove_dead_nodes", remove_dead_nodes.run),
     ("fold_constants", fold_constants.run),
+    ("drop_biases_without_effect", drop_biases_without_effect.run),
     ("narrow_states", narrow_states.run),
     ("simplify_positions", simplify_positions.run),
     ("remove_identities", remove_identities.run),

@@ -88,7 +88,9 @@ def verify_weighted(signature: Signature, *biases: ElementType) -> None:
         raise OperationError("weights must have zero point 0")
     if bias.element not in biases:
         expected = " or ".join(element.value for element in biases)
-        raise OperationError(f"expected {expected} bias, got {bias}")
+        reason = "; interpreters read int64 whatever it is: convert with biases of 64 bits"
+        is_short = bias.element is ElementType.I32
+        raise OperationError(f"expected {expected} bias, got {bias}{reason if is_short else ''}")
     if bias.element is ElementType.I64:
         scales = np.array(weights.quantization.scales)
         wide_requantization(x.scale * scales / signature.output.scale)

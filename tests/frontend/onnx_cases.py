@@ -89,7 +89,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         _quant("IntQuant", w(2, 3), c([0.5, 0.25, 1], _F), c(0, _F), c(8, _F)),
         _quant("IntQuant", c([0, 127], _F), _scale(1.0), c(0, _F), c(8, _F)),
         _quant("IntQuant", w(2, 3), _scale(2**-5), c(0, _F), c(16, _F)),
-        _quant("BipolarQuant", w(2, 3), _scale()),
+        _quant("BipolarQuant", w(2, 3), _scale()), _quant("BipolarQuant", x(2, 3), _scale()),
     ),
     "gather": (
         op("Gather", x(2, 3), c([[1, -2]]), axis=1), op("Gather", x(2, 3), c(-1), axis=1),

@@ -212,6 +212,43 @@ def test_weights_of_one_bit_are_signs() -> None:
     np.testing.assert_array_equal(integer_layers(graph)["gemm"], np.where(real >= 0, 1, -1))
 
 
+def test_activations_of_one_bit_are_the_scale_or_its_negative() -> None:
+    parts = Parts((1, 9))
+    y = parts.add("BipolarQuant", "x", parts.constant(np.float32(0.5)), domain=QONNX)
+    data = parts.finish(y)
+    x = np.array([[-2, -1e-30, -0.0, 0, 1e-30, 0.25, 3, np.inf, -np.inf]], np.float32)
+    (got,) = run_graph(reference_graph(data, "m.onnx"), [x])
+    np.testing.assert_array_equal(got, np.where(x >= 0, 0.5, -0.5).astype(np.float32))
+    check_model(data, [[x]])
+
+
+def test_a_layer_of_one_bit_both_ways_is_an_integer_layer() -> None:
+    parts = Parts((1, 16))
+    real = np.random.default_rng(2).normal(0, 1, (5, 16)).astype(np.float32)
+    w = parts.add("BipolarQuant", parts.constant(real), parts.constant(np.float32(1)), domain=QONNX)
+    x = parts.add("BipolarQuant", "x", parts.constant(np.float32(1)), domain=QONNX)
+    data = parts.finish(parts.quant(parts.add("Gemm", x, w, transB=1), 0.25, 8))
+    graph = reference_graph(data, "m.onnx")
+    signs = np.where(real >= 0, 1, -1)
+    np.testing.assert_array_equal(integer_layers(graph)["gemm"], signs)
+    given = np.random.default_rng(3).normal(0, 1, (1, 16)).astype(np.float32)
+    (got,) = run_graph(graph, [given])
+    np.testing.assert_array_equal(got, np.where(given >= 0, 1, -1) @ signs.T)
+    check_model(data, [[given]])
+
+
+@pytest.mark.parametrize(
+    ("scale", "said"),
+    [([0.5, 0.25], "2 scales; expected one"), (-1.0, "scale -1; expected one, positive")],
+)
+def test_other_scales_of_activations_of_one_bit_are_refused(scale: Any, said: str) -> None:
+    parts = Parts((1, 2))
+    y = parts.add("BipolarQuant", "x", parts.constant(np.array(scale, np.float32)), domain=QONNX)
+    with pytest.raises(GlowmcuError, match=said) as caught:
+        reference_graph(parts.finish(y), "m.onnx")
+    assert caught.value.code == "GM105"
+
+
 REFUSED = {
     "nine bits": ({"bits": 9}, "9 bits, ROUND; expected one scale, up to 8 bits"),
     "half a bit": ({"bits": 2.5}, "2.5 bits; expected 1 to 32"),

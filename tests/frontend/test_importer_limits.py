@@ -211,6 +211,12 @@ def test_weights_of_trees_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
                         "what it means: --custom Mine=FILE.c"),
         ("CUSTOM my-own", "export the model with builtin operators only; LIST; C of yours can say "
                           "what it means: --custom NAME=FILE.c"),
+        ("CUSTOM edgetpu-custom-op", "edgetpu_compiler put layers into it for an Edge TPU: give "
+                                     "the file that it read, without _edgetpu in its name"),
+        ("CUSTOM ethos-u", "Vela put layers into it for an Arm Ethos-U: give the file that Vela "
+                           "read, with --accelerator ethos-u55-128 if that is to compute them"),
+        ("CUSTOM XC_pad_3_to_4", "XMOS' compiler put it there for an xcore: give the file that "
+                                 "it read"),
     ],
 )  # fmt: skip
 def test_what_is_not_imported_has_a_hint(kind: str, hint: str) -> None:

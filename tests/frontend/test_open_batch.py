@@ -197,3 +197,37 @@ def test_a_size_of_the_export_that_stands_in_a_layer_is_said() -> None:
     assert graph.results[0].type.shape == (20, 4, 2)
     with pytest.raises(GlowmcuError, match=r"(?s)GM106.*export anew with a dynamic axis"):
         reference_graph(data, "m.onnx", inputs=InputOptions(symbols={"T": 64}))
+
+
+def whole_training_set(formats: str) -> bytes:
+    """A layer whose input has the shape of all samples, as `torch.onnx.export` leaves it."""
+    rows = 789_444
+    if formats == "tflite":
+        model = ModelBuilder()
+        x = model.input("x;0", (rows, 16), "float32")
+        y = model.tensor("y", (rows, 16), "float32")
+        model.op("RELU", [x], [y])
+        model.output(y)
+        return model.finish()
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    x = onnx.helper.make_tensor_value_info("x;0", 1, [rows, 16])
+    y = onnx.helper.make_tensor_value_info("y", 1, [rows, 16])
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x;0"], ["y"])], "g", [x], [y])
+    data: bytes = onnx.helper.make_model(graph).SerializeToString()
+    return data
+
+
+@pytest.mark.parametrize("formats", ["tflite", "onnx"])
+def test_a_fixed_batch_that_is_too_large_names_the_option_of_a_batch_of_1(formats: str) -> None:
+    data = whole_training_set(formats)
+    with pytest.raises(GlowmcuError) as caught:
+        reference_graph(data, f"m.{formats}")
+    problem = caught.value.problems[0]
+    assert problem.code == "GM114"
+    assert problem.hint.startswith("--input-shape 'x;0=1x16' if the first axis is a batch; else ")
+    found = reference_graph(data, f"m.{formats}", inputs=InputOptions(shapes={"x;0": (1, 16)}))
+    assert found.inputs[0].type.shape == (1, 16)
+    given = InputOptions(shapes={"x;0": (700_000, 16)})
+    with pytest.raises(GlowmcuError) as caught:
+        reference_graph(data, f"m.{formats}", inputs=given)
+    assert "--input-shape" not in caught.value.problems[0].hint

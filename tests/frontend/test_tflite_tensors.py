@@ -223,3 +223,9 @@ def test_real_values_are_offsets_times_the_scale(
     found = real_values(BYTES.reshape(2, 3), TensorType((2, 3), I8, quantization))
     assert found.dtype == np.float32
     assert np.array_equal(found, expected)
+
+
+def test_text_says_where_to_make_numbers_of_it() -> None:
+    with pytest.raises(Unsupported) as caught:
+        tensor_type(tensor("STRING"))
+    assert "cut the model behind its tokenizer" in caught.value.problem("m.tflite").hint

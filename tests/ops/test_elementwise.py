@@ -150,6 +150,47 @@ def test_an_operand_may_be_added_to_itself() -> None:
     check_model(builder.finish(), oracle=run_tflm)
 
 
+def begins_at_zero(position, dtype, scales, points, act, zeros):
+    """The first step of an unrolled LSTM: x * state + x, the state being a constant."""
+    builder = ModelBuilder()
+    x = builder.input("x", (2, 5), dtype, scales[0], points[0])
+    state = builder.constant("state", zeros, scales[1], points[1])
+    product = builder.tensor("product", (2, 5), dtype, scales[2], points[2])
+    y = builder.tensor("y", (2, 5), dtype, scales[0], points[0])
+    factors = [x, state] if position else [state, x]
+    builder.op("MUL", factors, [product], {"fused_activation_function": act})
+    builder.op("ADD", [product, x], [y], {"fused_activation_function": NONE})
+    builder.output(y)
+    return builder.finish()
+
+
+@pytest.mark.parametrize("position", [0, 1])
+@pytest.mark.parametrize(
+    ("dtype", "scales", "points", "act"),
+    [
+        ("int16", (3e-5, 0.0, 3.59e-43), (0, 0, 0), NONE),
+        ("int8", (0.5, 0.25, 1e-20), (3, -7, -9), NONE),
+        ("int8", (0.5, 0.25, 1e-20), (3, -7, -128), RELU),
+        ("int8", (0.5, 0.25, 0.6), (3, -7, 5), NONE),
+    ],
+    ids=["int16 as Keras has it", "int8", "with a relu", "an ordinary scale"],
+)
+def test_a_product_with_zeros_is_zero_at_any_scale(position, dtype, scales, points, act) -> None:
+    """To a constant of zeros, and to products with it, converters give the least scale there is."""
+    zeros = np.full(5, points[1], dtype)
+    data = begins_at_zero(position, dtype, scales, points, act, zeros)
+    check_model(data, oracle=run_tflm)
+
+
+@pytest.mark.parametrize(
+    "zeros", [np.array([0, 0, 0, 0, 1], np.int16), np.zeros(4, np.int16)], ids=["a 1", "4 zeros"]
+)
+def test_other_products_at_such_a_scale_are_refused(zeros) -> None:
+    data = begins_at_zero(1, "int16", (3e-5, 0.5, 3.59e-43), (0, 0, 0), NONE, zeros)
+    with pytest.raises(GlowmcuError, match="GM106"):
+        compile_model(data, "m.tflite", Options("m"))
+
+
 @pytest.mark.parametrize("kind", ["ADD", "SUB", "MUL"])
 def test_int16_equals_the_oracle(kind) -> None:
     data = pair_model(kind, [(4, 251), (4, 251)], "int16", (0.001, 0.002, 0.0015), (0, 0, 0), RELU)

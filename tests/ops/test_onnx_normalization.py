@@ -7,7 +7,7 @@ import pytest
 
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
-from glowmcu.pipeline import compile_model
+from glowmcu.pipeline import compile_model, reference_graph
 from tests.support.check_model import check_model
 from tests.support.onnx_models import onnx_model, run_onnxruntime
 
@@ -102,6 +102,20 @@ def test_batch_normalization_is_a_factor_and_an_addend(shape) -> None:
     data = onnx_model("BatchNormalization", operands, {"epsilon": 1e-3})
     compilation = check_model(data, oracle=run_onnxruntime)
     assert set(operators(compilation)) <= {"transpose", "reshape", "stack"}
+
+
+@pytest.mark.parametrize(
+    ("shape", "channels"), [((4, 1), 4), ((2, 1, 4), 4), ((4,), 4), ((2, 4), 1), ((2, 3, 4), 4)]
+)
+def test_moments_of_another_number_of_channels_are_refused(shape, channels) -> None:
+    """Converters that transpose around the node leave such files; onnxruntime refuses to run them,
+    and here results grew to another shape.
+    """
+    moments = [np.abs(numbers(channels, seed=seed)) for seed in range(4)]
+    data = onnx_model("BatchNormalization", [("x", F32, shape), *moments])
+    with pytest.raises(GlowmcuError, match="needs a vector of") as caught:
+        reference_graph(data, "m.onnx")
+    assert caught.value.code == "GM106"
 
 
 def test_batch_normalization_by_moments_of_run_time() -> None:

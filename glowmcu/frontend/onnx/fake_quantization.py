@@ -19,6 +19,7 @@ from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array, Rounding, Signature
 from glowmcu.ir.types import ElementType, Quantization
 from glowmcu.ops.activation import Relu
+from glowmcu.ops.comparison import GreaterEqual, Select
 from glowmcu.ops.quantization import Dequantize, Quantize
 
 #: Where exporters have put the operators over the years.
@@ -63,10 +64,27 @@ def import_quant(state: Import, op: NodeRecord) -> None:
 
 
 def import_bipolar(state: Import, op: NodeRecord) -> None:
-    """Weights of one bit: the scale, or its negative below 0."""
+    """One bit: the scale, or its negative below 0, of weights and of activations."""
+    x = state.value(op, 0)
     scale = state.constant(op, 1, "the scale").astype(np.float32)
-    x = state.constant(op, 0, "what it quantizes")
-    _bind_constant(state, op, np.where(x >= 0, 1.0, -1.0), scale, np.zeros(1, np.float32))
+    if state.known(op, 0):
+        signs = np.where(state.builder.known[x] >= 0, 1.0, -1.0)
+        _bind_constant(state, op, signs, scale, np.zeros(1, np.float32))
+        return
+    if scale.size > 1 or not np.isfinite(scale).all() or not (scale > 0).all():
+        shown = f"{scale.size} scales" if scale.size > 1 else f"scale {float(scale.flat[0]):g}"
+        raise Unsupported(
+            "GM105", f"{op.kind} of a tensor that is no constant: {shown}; expected one, positive"
+        )
+    size = float(scale.reshape(-1)[0])
+    zero, high, low = (
+        state.add_constant(np.full((1,) * len(x.type.shape), number, np.float32), name)
+        for number, name in ((0.0, "zero"), (size, "high"), (-size, "low"))
+    )
+    is_high = state.add(op, GreaterEqual(), [x, zero], ElementType.BOOL)
+    sign = state.add(op, Select(), [is_high, high, low], ElementType.F32)
+    stored = _clamped(state, op, sign, (-128, 127), ElementType.I8, Quantization((size,), (0,)))
+    state.emit(op, Dequantize(), [stored], ElementType.F32)
 
 
 for _domain in _DOMAINS:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from glowmcu.frontend.control_flow_nodes import Inside, LoopPart, add_loop
@@ -21,6 +23,7 @@ from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.comparison import Less, LogicalAnd
 from glowmcu.ops.elementwise import Add
+from glowmcu.ops.shape import Reshape
 from glowmcu.ops.transpose import Reverse, Transpose
 
 
@@ -37,6 +40,7 @@ def looped(state: Import, op: NodeRecord) -> list[Value]:
     found = write_out(state, op, written.body, operands, f"{name}/body", inside)
     condition, *after = tensors(op, found)
     expect_condition(op, condition)
+    after = _as_before(inside.builder, op, carried, after)
     counter = _Counter(inside.builder, trip, op)
     first = _operand(state, op, 1)
     if count is not None and known is None:
@@ -121,7 +125,7 @@ def scanned(scan: ScanSlices) -> list[Bound]:
     slices = [Value(v.type.with_shape(v.type.shape[1:]), f"{v.name}/slice") for v in rows]
     operands: list[Bound] = [*carried, *slices]
     found = write_out(state, op, scan.body, operands, f"{loop_name(op)}/body", inside)
-    results = tensors(op, found)
+    results = _as_before(inside.builder, op, carried, tensors(op, found))
     loop = LoopPart(inside.part(results), carried, slices, scan.trips, is_conditional=False)
     place = place_of(state, op, len(results))
     last = add_loop(state.builder, place, None, loop, [*scan.carried, *rows])
@@ -131,6 +135,23 @@ def scanned(scan: ScanSlices) -> list[Bound]:
         for n, (value, backward) in enumerate(zip(last[count:], scan.output_backward, strict=True))
     ]
     return [*last[:count], *collected]
+
+
+def _as_before(
+    builder: GraphBuilder, op: NodeRecord, before: Sequence[Value], after: Sequence[Value]
+) -> list[Value]:
+    """What a body computed, stored numbers at the scale that they had before: in ONNX they have
+    none, and a DequantizeLinear says what they mean.
+    """
+    found = list(after)
+    for position, (old, new) in enumerate(zip(before, after, strict=False)):
+        changed = old.type.quantization != new.type.quantization
+        if changed and (old.type.element, old.type.shape) == (new.type.element, new.type.shape):
+            (found[position],) = builder.add_node(
+                Reshape(old.type.shape), [new], [old.type], [f"{new.name}/carried"],
+                f"node {op.index} {op.kind}",
+            )  # fmt: skip
+    return found
 
 
 def _along(state: Import, op: NodeRecord, value: Value, source: int, target: int) -> Value:

@@ -111,6 +111,14 @@ def import_batch_normalization(state: Import, op: NodeRecord) -> None:
         )  # fmt: skip
     x = state.value(op, 0)
     scale, bias, mean, variance = (state.value(op, position) for position in range(1, 5))
+    channels = x.type.shape[1] if x.type.rank > 1 else 1
+    for name, value in (("scale", scale), ("B", bias), ("mean", mean), ("var", variance)):
+        if value.type.shape != (channels,):
+            raise Unsupported(
+                "GM106",
+                f"BatchNormalization: {name} is {value.type}; {x.type} needs a vector of "
+                f"{channels}, a number for each place of axis 1",
+            )
     epsilon = op.number("epsilon", 1e-5)
     if all(state.known(op, position) for position in range(1, 5)):
         known = [state.builder.known[v].astype(np.float64) for v in (scale, bias, mean, variance)]

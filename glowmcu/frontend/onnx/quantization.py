@@ -24,7 +24,9 @@ from glowmcu.ops.shape import Reshape
 
 _UINT4_MAX = 15
 _UINT8 = 2  # onnx.TensorProto.UINT8
-_STORED = (ElementType.I8, ElementType.UI8, ElementType.I16)
+#: What is stored as in the file, but for the sign; int16 may get a step of its own.
+BYTES = (ElementType.I8, ElementType.UI8)
+_STORED = (*BYTES, ElementType.I16)
 
 
 @importer("QuantizeLinear")
@@ -108,8 +110,12 @@ def import_dequantize(state: Import, op: NodeRecord) -> None:
         (state.builder.known[real],) = Dequantize().evaluate([data], signature, Rounding.DOUBLE)
         return
     per_tensor = quantization is not None and not quantization.per_channel
-    if per_tensor and x.type.quantization is None and x.type.element in _STORED:
+    is_plain = x.type.quantization is None and x.type.element in _STORED
+    if per_tensor and (
+        is_plain or (x.type.element in BYTES and x.type.quantization != quantization)
+    ):
         # Bytes of the application, or of an operator that knows bytes only: now they have a scale.
+        # Or another one than their quantizer's, which in ONNX is that node's alone.
         x = state.add(op, Reshape(x.type.shape), [x], quantization=quantization)
     if quantization is not None and x.type.quantization == quantization:
         state.emit(op, Dequantize(), [x], ElementType.F32)

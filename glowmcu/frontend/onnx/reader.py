@@ -9,6 +9,7 @@ from glowmcu.frontend.custom_c import unused_custom
 from glowmcu.frontend.known_inputs import (
     exit_code_for,
     hinted_at_batch,
+    hinted_at_fixed_batch,
     unknown_inputs,
     unknown_symbols,
 )
@@ -72,6 +73,8 @@ def read_onnx(
         except Unsupported as cause:
             problems.append(cause.problem(f"{file_name}, outputs"))
     if problems:
+        sizes = {item.name: item.sizes for item in model.inputs}
+        problems = hinted_at_fixed_batch(problems, sizes, options)
         raise GlowmcuError(hinted_at_batch(problems, state.batches), exit_code_for(problems))
     if not outputs:
         raise error("GM101", "the model has no outputs", file_name)

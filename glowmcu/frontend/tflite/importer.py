@@ -268,7 +268,7 @@ class Import:
     def output_type(self, op: OperatorRecord, position: int = 0) -> TensorType:
         """Type that the file declares for a result."""
         index = op.outputs[position]
-        type_ = tensor_type(self.model.tensors[index], self._is_ending(op, index))
+        type_ = tensor_type(self.model.tensors[index], self._is_ending(op, index), self._resized)
         if type_.quantization is not None and type_.quantization.per_channel:
             raise Unsupported(
                 "GM106",

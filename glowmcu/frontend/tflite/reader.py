@@ -7,6 +7,7 @@ from glowmcu.frontend.custom_c import unused_custom
 from glowmcu.frontend.known_inputs import (
     exit_code_for,
     hinted_at_batch,
+    hinted_at_fixed_batch,
     open_batches,
     unknown_inputs,
     unknown_symbols,
@@ -56,7 +57,9 @@ def read_tflite(data: bytes, file_name: str, options: InputOptions | None = None
     problems += _import_operators(state, file_name, refused)
     outputs = [] if problems else _outputs(state, file_name, problems)
     if problems:
-        problems = hinted_at_batch(problems, open_batches(input_sizes(model), options))
+        sizes = input_sizes(model)
+        problems = hinted_at_fixed_batch(problems, sizes, options)
+        problems = hinted_at_batch(problems, open_batches(sizes, options))
         raise GlowmcuError(problems, exit_code_for(problems))
     if not inputs or not outputs:
         raise error(

@@ -40,27 +40,39 @@ _UNSCALED = (
 _SCALE_OF_NOTHING = 2.0**-100
 
 
+_TEXT = (
+    "make numbers of text in the application: cut the model behind its tokenizer, so that its "
+    "input is the numbers of tokens"
+)
+
+
 def dynamic_shape(record: TensorRecord) -> Unsupported:
     """What to say where an axis is open."""
     sizes = [None if axis in record.variable_axes else n for axis, n in enumerate(record.shape)]
     return open_shape(record.name, sizes, [max(size, 1) for size in record.shape])
 
 
-def tensor_type(record: TensorRecord, is_ending: bool = False) -> TensorType:
+def tensor_type(
+    record: TensorRecord, is_ending: bool = False, is_resized: bool = False
+) -> TensorType:
     """IR type of a tensor. Raises Unsupported for types and quantization that we don't have.
 
     `is_ending`: a matrix product makes it and nothing computes with it. Then its zero point may be
     one above its numbers, which means that all it holds is below 0: to the product it is a summand.
+    `is_resized`: the user gave inputs other shapes, so that this one's is not what it will have.
     """
     element = _ELEMENTS.get(record.type_name)
     if element is None or (record.type_name == "FLOAT16" and record.data is None):
         known = ", ".join(name for name in _ELEMENTS if name != "FLOAT16")
         raise Unsupported(
-            "GM105", f"tensor {record.name!r} is {record.type_name}; supported: {known}"
+            "GM105",
+            f"tensor {record.name!r} is {record.type_name}; supported: {known}",
+            _TEXT if record.type_name == "STRING" else "",
         )
     if any(size < 0 for size in record.shape):
         raise dynamic_shape(record)
-    check_tensor_size(record.shape, element.size_bytes, f"tensor {record.name[:120]!r}")
+    if not is_resized:
+        check_tensor_size(record.shape, element.size_bytes, f"tensor {record.name[:120]!r}")
     return TensorType(record.shape, element, _quantization(record, element, is_ending))
 
 

@@ -19,6 +19,20 @@ _ALTERNATIVES = {
     "UNIDIRECTIONAL_SEQUENCE_RNN": _RECURRENT,
     "BIDIRECTIONAL_SEQUENCE_LSTM": _RECURRENT,
 }
+#: Custom operators into which a vendor's compiler has put what it understood, by the beginning of
+#: their names: whose they are, and what to do. The layers are in the file before that.
+_COMPILED = {
+    "edgetpu-custom-op": (
+        "edgetpu_compiler put layers into it for an Edge TPU",
+        "give the file that it read, without _edgetpu in its name",
+    ),
+    "ethos-u": (
+        "Vela put layers into it for an Arm Ethos-U",
+        "give the file that Vela read, with --accelerator ethos-u55-128 if that is to compute them",
+    ),
+    "NeutronGraph": ("NXP's converter put layers into it for a Neutron NPU", ""),
+    "XC_": ("XMOS' compiler put it there for an xcore", ""),
+}
 _LIST = "`glowmcu ops` lists what is supported"
 
 
@@ -47,6 +61,9 @@ def _custom_hint(custom: str) -> str:
             f"{custom[4:]} came in as a select TensorFlow operator: "
             "export with TFLITE_BUILTINS_INT8 only"
         )
+    for beginning, (what, remedy) in _COMPILED.items():
+        if custom.startswith(beginning):
+            return f"{what}: {remedy or 'give the file that it read'}"
     if "PostProcess" in custom:
         return "cut the model before it and run it in the application, on the boxes and scores"
     return (
