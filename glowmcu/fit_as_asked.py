@@ -24,6 +24,7 @@ from glowmcu.memory_fit import (
     FittedPlan,
     FlashSaver,
     FlashWaits,
+    Partner,
     fit_in_steps,
     fit_memory,
     fit_on_board,
@@ -89,9 +90,9 @@ class _Asked:
         fit = self._plain(options.goal)
         if options.interface.cores > 1:
             free = options.kernels is None
-            return Fitted(
-                share_between_cores(fit, options.budgets, model.external, free), None, notes
-            )
+            partner = _partner(options)
+            shared = share_between_cores(fit, options.budgets, model.external, free, partner)
+            return Fitted(shared, None, notes)
         return Fitted(fit, None, notes)
 
     def _on_board(self) -> list[FittedPlan]:
@@ -249,6 +250,17 @@ class _Asked:
             fit, options.goal, options.budgets, FlashWaits(*waits, prefetch), self.streamed_input,
             self.model.external, room,
         )  # fmt: skip
+
+
+def _partner(options: Options) -> Partner:
+    """The second core of the board, as far as it is another one than the first."""
+    board = options.placement.board or find_board(options.board)
+    second = board.second_core
+    if second is None or board.core != options.core or board.clock_hz is None:
+        return Partner()
+    ratio = board.clock_hz / second.clock_hz
+    other = None if second.core == board.core else core(second.core)
+    return Partner(other, ratio, second.line_bytes)
 
 
 def _why_uncoded(options: Options, model: Prepared) -> str:

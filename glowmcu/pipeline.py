@@ -300,7 +300,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         model_sha256=model.model_sha256, board=options.board,
         options=options_text(options, model.imported) | model.said,
         arena_bytes=fit.arena_bytes, arena_lower_bound_bytes=fit.arena_lower_bound_bytes,
-        arena_align=ARENA_ALIGN, rounding=options.rounding.in_c,
+        arena_align=max(ARENA_ALIGN, plan.program.line_bytes), rounding=options.rounding.in_c,
         vectors=_vectors(model), exact_outputs=exact_outputs(model.imported),
         simplification=model.simplification, packaging=options.packaging,
         instrument=options.instrument,
