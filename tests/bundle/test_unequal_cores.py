@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,10 @@ import pytest
 import glowmcu
 from benchmarks.random_networks import random_network
 from benchmarks.small_networks import MODELS
+from glowmcu.errors import GlowmcuError
 from glowmcu.memory_fit import divisible
+from glowmcu.verify.cortex_m.executor import CortexM
+from glowmcu.verify.cortex_m.two_cores import TwoCores
 from glowmcu.verify.host import Host
 from glowmcu.verify.host_cores import HostCores
 from glowmcu.verify.verification import seeded_inputs
@@ -94,3 +99,101 @@ def test_an_arena_that_begins_within_a_line_is_found_out(tmp_path: Path) -> None
     bundle = compiled(MODELS["separable digits"](), tmp_path)
     for order in (0, 1):
         assert differs(bundle, IncoherentCaches(order, 5, ["-DCACHE_SHIFT=16u"]))
+
+
+@pytest.mark.arm
+def test_both_modelled_cores_are_quicker_than_the_cortex_m7(tmp_path: Path) -> None:
+    bundle = compiled(MODELS["pictures, strides"](), tmp_path)
+    board, inputs = bundle.board, [seeded_inputs(bundle.manifest, 1)]
+    (alone,) = CortexM(board.core).run(bundle.path, inputs)
+    assert alone.cycles is not None
+    for second_first in (False, True):
+        cores = TwoCores(
+            board.core, second_first, clock_hz=board.clock_hz, second=board.second_core
+        )  # fmt: skip
+        (found,) = cores.measure(bundle.path, inputs)
+        assert found.outputs[0].tobytes() == alone.outputs[0].tobytes()
+        # A core of half the clock that issues one instruction at a time adds a fifth at most.
+        assert alone.cycles / 1.3 < found.cycles < alone.cycles / 1.08
+        assert sum(step.elapsed for step in found.steps) == found.cycles
+        shared = [step for step in found.steps if step.second > 1000]
+        assert shared
+        for step in shared:
+            assert step.elapsed >= max(step.first, 2 * step.second)
+        stacks = bundle.manifest.costs.stack_bytes
+        assert found.stack_bytes[0] <= stacks["m_run"]
+        assert found.stack_bytes[1] <= stacks["m_help"]
+
+
+@pytest.mark.arm
+def test_bench_says_the_time_of_both_clocks(tmp_path: Path) -> None:
+    bundle = compiled(MODELS["pictures, strides"](), tmp_path)
+    found = glowmcu.bench(bundle)
+    assert found.shared is not None
+    assert found.shared.second == bundle.board.second_core
+    assert found.speed_up is not None
+    assert 1.08 < found.speed_up < 1.3
+    assert found.json()["two_cores"]["second_core"] == "cortex-m4"  # type: ignore[index]
+
+
+def built(bundle: glowmcu.Bundle, core: str, *options: str) -> tuple[str, str]:
+    """The assembly that gcc makes for a core, and what it says."""
+    fpu = {"cortex-m7": "fpv5-sp-d16", "cortex-m4": "fpv4-sp-d16"}[core]
+    text = bundle.path / f"{core}.s"
+    command = [
+        "arm-none-eabi-gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-O2", f"-mcpu={core}",
+        "-mthumb", "-mfloat-abi=hard", f"-mfpu={fpu}", "-DGLOWMCU_CORES=2", *options,
+        f"-I{bundle.path}", "-S", "-o", str(text), str(bundle.path / "m.c"),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return text.read_text() if done.returncode == 0 else "", done.stderr
+
+
+@pytest.mark.arm
+def test_the_port_cleans_and_invalidates_on_the_core_that_has_caches(tmp_path: Path) -> None:
+    bundle = compiled(DIGITS, tmp_path)
+    port = "-include", str(PORT)
+    quick, told = built(bundle, "cortex-m7", *port, "-DCORE_CM7")
+    assert quick, told
+    slow, told = built(bundle, "cortex-m4", *port, "-DCORE_CM4")
+    assert slow, told
+    uncached, told = built(bundle, "cortex-m7", *port, "-DSTM32H745_ARENA_IS_UNCACHED")
+    assert uncached, told
+    # The registers of Armv7-M, from 0xE000E000 on: DCIMVAC and DCCMVAC.
+    for offset in ("#3932]", "#3944]"):
+        assert quick.count(offset) > 3
+        assert offset not in slow + uncached
+    for options, why in (
+        (("-include", str(PORT)), "say which core this image is for"),
+        ((), "define GLOWMCU_CORES_CLEAN and GLOWMCU_CORES_INVALIDATE"),
+    ):
+        text, told = built(bundle, "cortex-m7", *options)
+        assert not text
+        assert why in told
+
+
+def test_each_core_shows_the_other_what_it_has_written(tmp_path: Path) -> None:
+    bundle = compiled(DIGITS, tmp_path)
+    text = (bundle.path / "m.c").read_text()
+    for function, core in (("m_run", 0), ("m_help", 1)):
+        body = re.search(rf"^int32_t {function}\(.*?^}}", text, re.DOTALL | re.MULTILINE)
+        assert body is not None
+        meets = body.group().count(f"GLOWMCU_CORES_MEET(words, {core}u)")
+        assert meets > 1
+        assert body.group().count("GLOWMCU_CORES_CLEAN(") >= meets - 1
+        assert body.group().count("GLOWMCU_CORES_INVALIDATE(") >= meets - 1
+    assert "#define GLOWMCU_CORES_LINE_BYTES 32" in text
+
+
+def test_an_arena_that_one_core_alone_reaches_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(GlowmcuError, match="GM196") as caught:
+        glowmcu.compile(
+            DIGITS, board="stm32h745", output=tmp_path, cores=2, place={"arena": "dtcm"}
+        )
+    assert "'dtcm' is of the cortex-m7 alone" in str(caught.value)
+
+
+def test_one_core_of_the_board_has_a_bundle_like_any_other(tmp_path: Path) -> None:
+    bundle = glowmcu.compile(DIGITS, board="stm32h745", output=tmp_path / "one", name="m")
+    assert "GLOWMCU_CORES" not in (bundle.path / "m.c").read_text()
+    assert bundle.manifest.arena_align == 16

@@ -74,7 +74,7 @@ class SharedStep:
 @dataclass(frozen=True)
 class SharedRun:
     """One inference on two cores; `cycles` of the first one with all waiting, `stack_bytes` of
-    either core.
+    either core. `second` is what the other core is, None if it is like the first.
     """
 
     outputs: tuple[Array, ...]
@@ -82,6 +82,7 @@ class SharedRun:
     stack_bytes: tuple[int, int]
     meetings: int
     steps: tuple[SharedStep, ...]
+    second: SecondCore | None = None
 
     def json(self) -> dict[str, object]:
         """As facts, and for scripts."""
@@ -90,6 +91,7 @@ class SharedRun:
             "meetings": self.meetings,
             "stack_bytes": list(self.stack_bytes),
             "layers": [asdict(step) for step in self.steps],
+            **({} if self.second is None else {"second_core": self.second.core}),
         }
 
 
@@ -108,6 +110,7 @@ class TwoCores:
         clock_hz: int | None = None,
         second: SecondCore | None = None,
     ) -> None:
+        self._second = second
         if second is None or clock_hz is None:
             second, clock_hz = SecondCore(core_name, 1), 1
         self._cores = cores.core(core_name), cores.core(second.core)
@@ -134,10 +137,11 @@ class TwoCores:
             _OnCore(bundle_dir, manifest, replace(core, flags=(*core.flags, *flags)))
             for core, flags in zip(self._cores, (_FLAGS, _SECOND_FLAGS), strict=True)
         ]
-        return [
+        found = [
             _Run((both[0], both[1]), manifest, self._order, self._clocks, limit).run(arrays)
             for arrays in inputs
         ]
+        return [replace(one, second=self._second) for one in found]
 
 
 class _OnCore:
