@@ -4,6 +4,7 @@ constants afterwards.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from glowmcu.board import Board, constant_waits, find_board
@@ -19,6 +20,7 @@ from glowmcu.ir.graph import Graph
 from glowmcu.ir.kernel_code import Coding
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.memory_waits import MemoryWaits, memory_waits
+from glowmcu.kernels.selection.known_costs import known_costs
 from glowmcu.kernels.selection.select import Selection, code_bytes, over_flash_budget
 from glowmcu.memory_fit import (
     FittedPlan,
@@ -36,6 +38,7 @@ from glowmcu.memory_fit import (
 )
 from glowmcu.open_size.fit import fit_open
 from glowmcu.planning_progress import PlanningWatch
+from glowmcu.stack_use import KnownCosts
 
 #: The least flash of kernels and plans for these goals is looked for.
 _TRIED = (Goal.SIZE, Goal.BALANCED)
@@ -250,6 +253,13 @@ class _Asked:
             fit, options.goal, options.budgets, FlashWaits(*waits, prefetch), self.streamed_input,
             self.model.external, room,
         )  # fmt: skip
+
+
+def costs_of(options: Options, cycles: float, selections: Iterable[Selection]) -> KnownCosts:
+    """What is known of a bundle's costs, on both cores where another one shares its runs."""
+    second = _partner(options).core if options.interface.cores > 1 else None
+    name = "" if second is None else second.name
+    return known_costs(options.core, options.goal, cycles, selections, name)
 
 
 def _partner(options: Options) -> Partner:
