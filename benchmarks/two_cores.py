@@ -105,8 +105,8 @@ def page(rows: list[Row]) -> str:
         "bundle for one. Every output byte is the same, whichever core is ahead.",
         "",
         "On the STM32H745 the one core is the Cortex-M7 at 480 MHz, and the second a Cortex-M4 at",
-        "240 MHz. Cycles are the Cortex-M7's; of its caches the loops that clean and invalidate lines",
-        "are counted, not what the bus takes for that, nor the lines that come again.",
+        "240 MHz. Cycles are the Cortex-M7's; of its caches the loops that clean and invalidate",
+        "lines are counted, not what the bus takes for that, nor the lines that come again.",
         "",
         "| board | model | one core | two cores | times | aim | arena | of one core's "
         "| layers shared | meetings | stacks |",

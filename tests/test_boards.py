@@ -304,50 +304,6 @@ def test_a_mistake_in_a_file_is_named_with_its_key(
     assert caught.value.exit_code == ExitCode.USAGE
 
 
-SECOND = """
-[second_core]
-core = "cortex-m4"
-clock_hz = 64_000_000
-cache_line_bytes = 32
-"""
-
-
-@pytest.mark.parametrize(
-    ("change", "with_", "problem"),
-    [
-        ('core = "cortex-m4"\nclock', 'core = "cortex-m44"\nclock',
-         "error[GM704]: second_core.core is 'cortex-m44'"),
-        ('core = "cortex-m4"\nclock', 'core = "cortex-m33"\nclock',
-         "error[GM704]: second_core.core 'cortex-m33' has other instructions than 'cortex-m4'"),
-        ("cache_line_bytes = 32", "cache_line_bytes = 24",
-         "error[GM704]: second_core.cache_line_bytes is 24"),
-        ("cache_line_bytes = 32", "cache_line_bytes = 8",
-         "error[GM704]: second_core.cache_line_bytes is 8"),
-        ("clock_hz = 64_000_000\n", "", "error[GM703]: missing key 'second_core.clock_hz'"),
-        ("clock_hz = 100", "cores = 1", "error[GM703]: missing key 'clock_hz'"),
-        ("clock_hz = 100", "clock_hz = 100\ncores = 3",
-         "error[GM704]: cores is 3, and there is a second_core"),
-        ('kind = "ram"', 'kind = "tcm"',
-         "error[GM706]: placement.arena is 'ram', which one core alone reaches"),
-    ],
-)  # fmt: skip
-def test_a_second_core_shares_instructions_and_the_arena(
-    change: str, with_: str, problem: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "mine.toml"
-    text = "clock_hz = 100\n" + MINE.strip() + SECOND
-    path.write_text(text)
-    board = read_board(path)
-    assert board.cores == 2
-    assert board.second_core is not None
-    assert board.second_core.line_bytes == 32
-    assert change in text
-    path.write_text(text.replace(change, with_))
-    with pytest.raises(GlowmcuError) as caught:
-        read_board(path)
-    assert problem in str(caught.value)
-
-
 def test_all_mistakes_of_a_file_come_in_one_message(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('name = 1\ncolour = "red"\n[[memory]]\nname = "ram"\norigin = -1\n')

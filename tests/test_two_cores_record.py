@@ -13,7 +13,7 @@ def test_the_page_is_what_was_recorded() -> None:
 
 
 def test_arenas_are_at_most_a_tenth_larger() -> None:
-    """But for lines of caches that buffers do not share: those of the words for meetings, and four."""
+    """But for lines of caches: those of the words for meetings, and four."""
     for row in recorded():
         more = 6 * 32 if row.second_core else 0
         assert row.two_arena_bytes <= MOST_GROWTH * row.one_arena_bytes + more

@@ -37,8 +37,10 @@
 #endif
 #endif
 
-/* Where among the words a core's own is. */
-#ifndef GLOWMCU_CORES_WORD
+/* Where among the words a core's own is: in a line of its own of caches that hide it. */
+#ifdef GLOWMCU_CORES_LINE_BYTES
+#define GLOWMCU_CORES_WORD(core) ((core) * (GLOWMCU_CORES_LINE_BYTES / 4u))
+#else
 #define GLOWMCU_CORES_WORD(core) (core)
 #endif
 

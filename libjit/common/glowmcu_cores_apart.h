@@ -13,6 +13,10 @@
 #ifndef GLOWMCU_CORES_APART_H
 #define GLOWMCU_CORES_APART_H
 
+#if defined(GLOWMCU_CORES) && GLOWMCU_CORES > 1 && defined(GLOWMCU_CORES_H)
+#error "include glowmcu_cores_apart.h before glowmcu_cores.h"
+#endif
+
 #if defined(GLOWMCU_CORES) && GLOWMCU_CORES > 1 && !defined(GLOWMCU_CORES_UNCACHED)
 #if !defined(GLOWMCU_CORES_CLEAN) || !defined(GLOWMCU_CORES_INVALIDATE)
 #error "caches: define GLOWMCU_CORES_CLEAN and GLOWMCU_CORES_INVALIDATE, or GLOWMCU_CORES_UNCACHED"
@@ -23,8 +27,6 @@
 #define GLOWMCU_CORES_CLEAN(bytes, count) ((void)(bytes))
 #define GLOWMCU_CORES_INVALIDATE(bytes, count) ((void)(bytes))
 #endif
-
-#define GLOWMCU_CORES_WORD(core) ((core) * (GLOWMCU_CORES_LINE_BYTES / 4u))
 
 #ifndef GLOWMCU_CORES_SIGNAL
 #define GLOWMCU_CORES_SIGNAL(words, core, meeting) \

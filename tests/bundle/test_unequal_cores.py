@@ -13,7 +13,6 @@ from benchmarks.random_networks import random_network
 from benchmarks.small_networks import MODELS
 from glowmcu.errors import GlowmcuError
 from glowmcu.memory_fit import divisible
-from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.cortex_m.two_cores import TwoCores
 from glowmcu.verify.host import Host
 from glowmcu.verify.host_cores import HostCores
@@ -21,8 +20,8 @@ from glowmcu.verify.verification import seeded_inputs
 from tests.support.incoherent_caches import IncoherentCaches
 
 #: Random networks in which layers are shared, however small they are.
-SEEDS = (115, 116, 141, 143, 153, 161)
-SMALL = ("residual digits", "separable digits", "pictures, strides")
+SEEDS = (116, 143, 153)
+SMALL = ("separable digits", "pictures, strides")
 DIGITS = Path(__file__).resolve().parents[2] / "examples/digits/digits_int8.tflite"
 PORT = Path(__file__).resolve().parents[2] / "firmware_examples/two_cores/ports/stm32h745.h"
 
@@ -105,16 +104,16 @@ def test_an_arena_that_begins_within_a_line_is_found_out(tmp_path: Path) -> None
 def test_both_modelled_cores_are_quicker_than_the_cortex_m7(tmp_path: Path) -> None:
     bundle = compiled(MODELS["pictures, strides"](), tmp_path)
     board, inputs = bundle.board, [seeded_inputs(bundle.manifest, 1)]
-    (alone,) = CortexM(board.core).run(bundle.path, inputs)
-    assert alone.cycles is not None
-    for second_first in (False, True):
-        cores = TwoCores(
-            board.core, second_first, clock_hz=board.clock_hz, second=board.second_core
-        )  # fmt: skip
-        (found,) = cores.measure(bundle.path, inputs)
-        assert found.outputs[0].tobytes() == alone.outputs[0].tobytes()
+    alone = glowmcu.bench(bundle)
+    assert alone.shared is not None
+    assert alone.shared.second == board.second_core
+    assert alone.json()["two_cores"]["second_core"] == "cortex-m4"  # type: ignore[index]
+    turned = TwoCores(board.core, True, clock_hz=board.clock_hz, second=board.second_core)
+    for found in (alone.shared, *turned.measure(bundle.path, inputs)):
+        assert found.outputs[0].tobytes() == alone.measured.outputs[0].tobytes()
+        assert alone.measured.cycles is not None
         # A core of half the clock that issues one instruction at a time adds a fifth at most.
-        assert alone.cycles / 1.3 < found.cycles < alone.cycles / 1.08
+        assert alone.measured.cycles / 1.3 < found.cycles < alone.measured.cycles / 1.08
         assert sum(step.elapsed for step in found.steps) == found.cycles
         shared = [step for step in found.steps if step.second > 1000]
         assert shared
@@ -123,17 +122,6 @@ def test_both_modelled_cores_are_quicker_than_the_cortex_m7(tmp_path: Path) -> N
         stacks = bundle.manifest.costs.stack_bytes
         assert found.stack_bytes[0] <= stacks["m_run"]
         assert found.stack_bytes[1] <= stacks["m_help"]
-
-
-@pytest.mark.arm
-def test_bench_says_the_time_of_both_clocks(tmp_path: Path) -> None:
-    bundle = compiled(MODELS["pictures, strides"](), tmp_path)
-    found = glowmcu.bench(bundle)
-    assert found.shared is not None
-    assert found.shared.second == bundle.board.second_core
-    assert found.speed_up is not None
-    assert 1.08 < found.speed_up < 1.3
-    assert found.json()["two_cores"]["second_core"] == "cortex-m4"  # type: ignore[index]
 
 
 def built(bundle: glowmcu.Bundle, core: str, *options: str) -> tuple[str, str]:
@@ -173,15 +161,18 @@ def test_the_port_cleans_and_invalidates_on_the_core_that_has_caches(tmp_path: P
 
 
 def test_each_core_shows_the_other_what_it_has_written(tmp_path: Path) -> None:
-    bundle = compiled(DIGITS, tmp_path)
-    text = (bundle.path / "m.c").read_text()
-    for function, core in (("m_run", 0), ("m_help", 1)):
+    text = (compiled(DIGITS, tmp_path).path / "m.c").read_text()
+    for function, core, first in (("m_run", 0, "CLEAN"), ("m_help", 1, "INVALIDATE")):
         body = re.search(rf"^int32_t {function}\(.*?^}}", text, re.DOTALL | re.MULTILINE)
         assert body is not None
-        meets = body.group().count(f"GLOWMCU_CORES_MEET(words, {core}u)")
-        assert meets > 1
-        assert body.group().count("GLOWMCU_CORES_CLEAN(") >= meets - 1
-        assert body.group().count("GLOWMCU_CORES_INVALIDATE(") >= meets - 1
+        lines = body.group().splitlines()
+        meets = [at for at, line in enumerate(lines) if f"CORES_MEET(words, {core}u)" in line]
+        assert len(meets) > 1
+        # At first nobody knows what the application has written; the line is beside the meeting.
+        whole = lines.index(f"    GLOWMCU_CORES_{first}(a, M_ARENA_BYTES);")
+        assert abs(whole - meets[0]) == 1
+        for what in ("CLEAN", "INVALIDATE"):
+            assert body.group().count(f"GLOWMCU_CORES_{what}(a + ") > 1
     assert "#define GLOWMCU_CORES_LINE_BYTES 32" in text
 
 
