@@ -182,6 +182,7 @@ def _check_cores(options: Options, file_name: str, is_pipeline: bool) -> None:
             str(board.file),
             "leave out --cores; if the chip has two, say `cores = 2` in the board's file",
         )
+    _check_reach(options, file_name)
     against = {
         "--stream-input": bool(inputs.streamed),
         "--outside-input": bool(inputs.external),
@@ -197,6 +198,30 @@ def _check_cores(options: Options, file_name: str, is_pipeline: bool) -> None:
             f"--cores 2 does not go with {', '.join(found)}",
             file_name,
             "two cores share runs on inputs in the arena, as a whole; compile for one core",
+        )
+
+
+def _check_reach(options: Options, file_name: str) -> None:
+    """Raises GM196 for an arena that the second core does not reach, or a bundle for another core
+    than the board's first.
+    """
+    board = options.placement.board
+    if board is None or board.second_core is None:
+        return
+    if options.core != board.core:
+        raise error(
+            "GM196",
+            f"--cores 2 is for {board.core} and {board.second_core.core}, not for {options.core}",
+            str(board.file),
+            "layers are shared by the speeds of both cores of the board; compile for its own core",
+        )
+    region = options.placement.rules.get("arena", "")
+    if any(item.name == region and item.kind == "tcm" for item in board.memory):
+        raise error(
+            "GM196",
+            f"{region!r} is of the {board.core} alone, and --cores 2 has an arena for both",
+            file_name,
+            f"place it in RAM that both reach, or leave out --place arena={region}",
         )
 
 

@@ -4,6 +4,7 @@ constants afterwards.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from glowmcu.board import Board, constant_waits, find_board
@@ -19,11 +20,13 @@ from glowmcu.ir.graph import Graph
 from glowmcu.ir.kernel_code import Coding
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.memory_waits import MemoryWaits, memory_waits
+from glowmcu.kernels.selection.known_costs import known_costs
 from glowmcu.kernels.selection.select import Selection, code_bytes, over_flash_budget
 from glowmcu.memory_fit import (
     FittedPlan,
     FlashSaver,
     FlashWaits,
+    Partner,
     fit_in_steps,
     fit_memory,
     fit_on_board,
@@ -35,6 +38,7 @@ from glowmcu.memory_fit import (
 )
 from glowmcu.open_size.fit import fit_open
 from glowmcu.planning_progress import PlanningWatch
+from glowmcu.stack_use import KnownCosts
 
 #: The least flash of kernels and plans for these goals is looked for.
 _TRIED = (Goal.SIZE, Goal.BALANCED)
@@ -89,9 +93,9 @@ class _Asked:
         fit = self._plain(options.goal)
         if options.interface.cores > 1:
             free = options.kernels is None
-            return Fitted(
-                share_between_cores(fit, options.budgets, model.external, free), None, notes
-            )
+            partner = _partner(options)
+            shared = share_between_cores(fit, options.budgets, model.external, free, partner)
+            return Fitted(shared, None, notes)
         return Fitted(fit, None, notes)
 
     def _on_board(self) -> list[FittedPlan]:
@@ -249,6 +253,24 @@ class _Asked:
             fit, options.goal, options.budgets, FlashWaits(*waits, prefetch), self.streamed_input,
             self.model.external, room,
         )  # fmt: skip
+
+
+def costs_of(options: Options, cycles: float, selections: Iterable[Selection]) -> KnownCosts:
+    """What is known of a bundle's costs, on both cores where another one shares its runs."""
+    second = _partner(options).core if options.interface.cores > 1 else None
+    name = "" if second is None else second.name
+    return known_costs(options.core, options.goal, cycles, selections, name)
+
+
+def _partner(options: Options) -> Partner:
+    """The second core of the board, as far as it is another one than the first."""
+    board = options.placement.board or find_board(options.board)
+    second = board.second_core
+    if second is None or board.core != options.core or board.clock_hz is None:
+        return Partner()
+    ratio = board.clock_hz / second.clock_hz
+    other = None if second.core == board.core else core(second.core)
+    return Partner(other, ratio, second.line_bytes)
 
 
 def _why_uncoded(options: Options, model: Prepared) -> str:

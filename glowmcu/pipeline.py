@@ -31,7 +31,7 @@ from glowmcu.emit_c.placement_text import Placed
 from glowmcu.emit_c.write_bundle import check_output as check_folder
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import error, said_of
-from glowmcu.fit_as_asked import Fitted, fit_as_asked
+from glowmcu.fit_as_asked import Fitted, costs_of, fit_as_asked
 from glowmcu.frontend.labels import labels_of as labels_of  # noqa: PLC0414 - multirate, too
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
@@ -300,14 +300,14 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         model_sha256=model.model_sha256, board=options.board,
         options=options_text(options, model.imported) | model.said,
         arena_bytes=fit.arena_bytes, arena_lower_bound_bytes=fit.arena_lower_bound_bytes,
-        arena_align=ARENA_ALIGN, rounding=options.rounding.in_c,
+        arena_align=max(ARENA_ALIGN, plan.program.line_bytes), rounding=options.rounding.in_c,
         vectors=_vectors(model), exact_outputs=exact_outputs(model.imported),
         simplification=model.simplification, packaging=options.packaging,
         instrument=options.instrument,
         placed=Placed(options.placement.board, places) if options.placement.board else None,
         extra_macs=fit.extra_macs, progress=fit.progress, labels=model.labels,
         categories=categories_of(model.imported.metadata),
-        costs=known_costs(options.core, options.goal, inference_cycles(fit), selections.values()),
+        costs=costs_of(options, inference_cycles(fit), selections.values()),
         weights=options.interface.weights, pipeline=model.pipeline, sized=fitted.sized,
         quality=model.quality, training=_training(model, options, fit, planning),
         delegation=model.delegation,

@@ -88,3 +88,5 @@ class KnownCosts:
     cycles: int = 0
     code_bytes: int = 0
     stacks: CoreStacks | None = None
+    #: Of another core that shares the runs.
+    second_stacks: CoreStacks | None = None

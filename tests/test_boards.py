@@ -98,6 +98,19 @@ FACTS = {
     ),
     "rp2350": ("cortex-m33", 150, {"flash": (0x10000000, 4096), "ram": (0x20000000, 520)}),
     "rp2350-riscv": ("hazard3", 150, {"flash": (0x10000000, 4096), "ram": (0x20000000, 520)}),
+    "stm32h745": (
+        "cortex-m7",
+        480,
+        {
+            "flash": (0x08000000, 1024),
+            "flash2": (0x08100000, 1024),
+            "axi": (0x24000000, 512),
+            "sram": (0x30000000, 288),
+            "sram4": (0x38000000, 64),
+            "dtcm": (0x20000000, 128),
+            "itcm": (0, 64),
+        },
+    ),
     "stm32f4-discovery": (
         "cortex-m4",
         168,
@@ -176,7 +189,7 @@ def test_a_board_runs_on_a_qemu_machine_that_executes_its_code(name: str) -> Non
 @pytest.mark.parametrize("name", FACTS)
 def test_a_board_s_serial_line_in_renode_is_of_a_known_kind(name: str) -> None:
     renode = find_board(name).renode
-    if name in (*RISCV, "samd51", "stm32vldiscovery"):
+    if name in (*RISCV, "samd51", "stm32h745", "stm32vldiscovery"):
         assert renode is None
     else:
         assert renode is not None

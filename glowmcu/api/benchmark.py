@@ -329,7 +329,7 @@ def bench(
         measured, costs = full_run(loaded.manifest, runs), run_costs(loaded.manifest, runs)
     clock = loaded.board.clock_hz if core is None else None
     limits = BenchLimits(max_cycles, max_stack)
-    shared = _on_two_cores(loaded, inputs, name) if on == "cortex-m" and not waits else None
+    shared = _on_two_cores(loaded, inputs, core) if on == "cortex-m" and not waits else None
     found = Benchmark(
         loaded.path, loaded.manifest, measured, on, name, waits, clock, costs, blocks, limits,
         shared, _placing_hint(loaded, measured), loaded.board.power,
@@ -355,11 +355,16 @@ def _placing_hint(loaded: Bundle, measured: Measurement) -> str | None:
     )
 
 
-def _on_two_cores(loaded: Bundle, inputs: Sequence[Array], core_name: str) -> SharedRun | None:
-    """A run on two cores; None for a bundle that was compiled for one."""
+def _on_two_cores(loaded: Bundle, inputs: Sequence[Array], core: str | None) -> SharedRun | None:
+    """A run on the board's two cores, or on two of those that are asked for; None for a bundle that
+    was compiled for one.
+    """
     if loaded.manifest.cores < 2:
         return None
-    return TwoCores(core_name).measure(loaded.path, [inputs])[0]
+    board = loaded.board
+    second = board.second_core if core in (None, board.core) else None
+    both = TwoCores(core or board.core, clock_hz=board.clock_hz, second=second)
+    return both.measure(loaded.path, [inputs])[0]
 
 
 def _wait_states(given: int | str | None, board: Board) -> int:

@@ -17,6 +17,7 @@ from glowmcu.board.model import (
     Region,
     RegisterWrite,
     RenodeTarget,
+    SecondCore,
     SerialTarget,
 )
 from glowmcu.board.placing import PlacementRequest, Places, place
@@ -38,6 +39,7 @@ __all__ = [
     "RegionUse",
     "RegisterWrite",
     "RenodeTarget",
+    "SecondCore",
     "SerialTarget",
     "SlowMemory",
     "board_names",

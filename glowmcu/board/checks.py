@@ -17,6 +17,7 @@ from glowmcu.board.model import (
     Region,
     RegisterWrite,
     RenodeTarget,
+    SecondCore,
     SerialTarget,
 )
 from glowmcu.errors import Problem
@@ -32,7 +33,7 @@ _ONE_OF = {
     "kind": ("flash", "ram", "tcm"), "uart_kind": UART_KINDS, "replacement": REPLACEMENTS,
 }  # fmt: skip
 _FROM_ONE = (
-    "size_bytes", "divisor", "baud", "active_microamperes", "supply_millivolts",
+    "size_bytes", "divisor", "baud", "active_microamperes", "supply_millivolts", "clock_hz",
 )  # fmt: skip
 _Section = TypeVar(
     "_Section",
@@ -44,6 +45,7 @@ _Section = TypeVar(
     Region,
     RegisterWrite,
     RenodeTarget,
+    SecondCore,
     SerialTarget,
     SlowMemory,
 )

@@ -131,13 +131,31 @@ class Power:
 
 
 @dataclass(frozen=True)
+class SecondCore:
+    """The other core that may share a run with the board's, of another kind or clock.
+
+    `cache_line_bytes`: lines of the caches that one of both has for itself, so that the other does
+    not see what is in them; 0 if both always see the same memory.
+    """
+
+    core: str
+    clock_hz: int
+    cache_line_bytes: int = 0
+
+    @property
+    def line_bytes(self) -> int:
+        """What the cores must not write in a part each of at a time: a line, else a byte."""
+        return self.cache_line_bytes or 1
+
+
+@dataclass(frozen=True)
 class Board:
     """A board. `memory` is empty and `placement` None for a board without limits (`generic`).
 
     `core` names a `glowmcu.cores.Core`; `clock_hz` is the highest the board runs at and
     `flash_wait_states` what its flash takes then, before any cache; None unknown. `timing` is what
     memories and caches make the core wait at that clock: several if the chip may be any of them,
-    empty if nothing is known.
+    empty if nothing is known. `second_core` is None where all `cores` are alike.
     """
 
     name: str
@@ -157,6 +175,7 @@ class Board:
     cores: int = 1
     accelerators: tuple[str, ...] = ()
     power: Power | None = None
+    second_core: SecondCore | None = None
 
     def wait_states_by_region(self, flash_wait_states: int) -> dict[str, int]:
         """Wait states by region, the board's own flash having `flash_wait_states`; RAM has none."""

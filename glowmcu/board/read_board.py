@@ -19,10 +19,11 @@ from glowmcu.board.model import (
     Region,
     RegisterWrite,
     RenodeTarget,
+    SecondCore,
     SerialTarget,
 )
 from glowmcu.board.read_timing import read_timing
-from glowmcu.cores import core_names
+from glowmcu.cores import core, core_names
 from glowmcu.errors import GlowmcuError, error
 
 # The standard library has the TOML reader since Python 3.11; `tomli` is the same code before that.
@@ -46,7 +47,10 @@ _KEYS: dict[str, type] = {
     "serial": dict,
     "flash": dict,
     "power": dict,
+    "second_core": dict,
 }
+#: Of caches' lines.
+_LEAST_LINE, _MOST_LINE = 16, 256
 _REQUIRED = ("name", "title", "mcu", "core")
 
 
@@ -67,7 +71,7 @@ def read_board(path: Path) -> Board:
         core=checks.one_of(body, "core", core_names(), ""),
         clock_hz=checks.optional_number(body, "clock_hz", 1),
         flash_wait_states=checks.optional_number(body, "flash_wait_states", 0),
-        cores=checks.optional_number(body, "cores", 1) or 1,
+        cores=checks.optional_number(body, "cores", 1) or (2 if "second_core" in body else 1),
         accelerators=_accelerators(checks, body),
         memory=memory,
         timing=read_timing(checks, body.get("timing", []), [region.name for region in memory]),
@@ -77,12 +81,14 @@ def read_board(path: Path) -> Board:
         serial=_serial(checks, body),
         flash=checks.section(body, "flash", FlashTarget),
         power=checks.section(body, "power", Power),
+        second_core=checks.section(body, "second_core", SecondCore),
         file=path,
     )
     if not checks.problems:
         _check_regions(checks, board)
         _check_placement(checks, board)
         _check_renode(checks, board)
+        _check_second_core(checks, board)
     if checks.problems:
         raise GlowmcuError(checks.problems)
     return board
@@ -173,3 +179,38 @@ def _check_renode(checks: Checks, board: Board) -> None:
     if board.renode.missing_regions and board.renode.platform is None:
         hint = "leave it out, or name the platform that lacks them"
         checks.add("GM704", "renode.missing is given without renode.platform", hint)
+
+
+def _check_second_core(checks: Checks, board: Board) -> None:
+    """Both cores run the same C, and reach the arena."""
+    second = board.second_core
+    if second is None:
+        return
+    if second.core not in core_names():
+        known = "known: " + ", ".join(core_names())
+        checks.add("GM704", f"second_core.core is {second.core!r}", known)
+    elif core(second.core).architecture != core(board.core).architecture:
+        checks.add(
+            "GM704",
+            f"second_core.core {second.core!r} has other instructions than {board.core!r}",
+            "two cores share runs by the same kernels: leave [second_core] out",
+        )
+    if board.clock_hz is None:
+        checks.add("GM703", "missing key 'clock_hz'", "shares follow from the speeds of both cores")
+    if board.cores != 2:
+        checks.add(
+            "GM704", f"cores is {board.cores}, and there is a second_core", "leave out cores"
+        )
+    lines = second.cache_line_bytes
+    if lines and (lines & (lines - 1) or not _LEAST_LINE <= lines <= _MOST_LINE):
+        wanted = f"it is a power of two from {_LEAST_LINE} to {_MOST_LINE}, or 0"
+        checks.add("GM704", f"second_core.cache_line_bytes is {lines}", wanted)
+    usual = board.placement
+    for key in ("arena", "fast_data") if usual is not None else ():
+        name = getattr(usual, key)
+        if name and board.region(name).kind == "tcm":
+            checks.add(
+                "GM706",
+                f"placement.{key} is {name!r}, which one core alone reaches",
+                "name RAM that both of them do",
+            )

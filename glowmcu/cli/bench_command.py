@@ -189,9 +189,14 @@ def _show_cores(found: Benchmark, shared: SharedRun) -> None:
     """Who does what of each layer."""
     out = console()
     out.print(cores_table(found.manifest, found.measured, shared))
-    clock = found.clock_hz
+    clock, second = found.clock_hz, shared.second
     time = f", {1e3 * shared.cycles / clock:.2f} ms at {clock // 10**6} MHz" if clock else ""
-    quicker = f"{found.speed_up or 0:.2f} times as quick as one that does it all"
+    alone = "one"
+    if second is not None:
+        time += f" and {second.clock_hz // 10**6} MHz"
+        alone = f"the {found.core}"
+        out.print(f"second: the {second.core}, in cycles of its own clock; all else of the first's")
+    quicker = f"{found.speed_up or 0:.2f} times as quick as {alone} that does it all"
     out.print(
         f"two cores: {count(shared.cycles)} cycles{time}, {quicker}; "
         f"they meet {shared.meetings} times"

@@ -41,6 +41,7 @@ from glowmcu.emit_c.integrity import (
     is_parameter,
 )
 from glowmcu.emit_c.layer_text import LayerText
+from glowmcu.emit_c.meeting_text import Meetings
 from glowmcu.emit_c.prefetch_text import with_prefetches
 from glowmcu.emit_c.shared_functions import FunctionView, SharedFunctions
 from glowmcu.emit_c.sized_layers import SizedProgram, SizedSteps
@@ -210,7 +211,8 @@ class _Body:
         self.sizes: list[int] = []
         self.headers: dict[str, str] = {}
         if program.meetings is not None:
-            self.headers["glowmcu_cores.h"] = places.code
+            apart = program.line_bytes > 1
+            self.headers["glowmcu_cores_apart.h" if apart else "glowmcu_cores.h"] = places.code
         #: By header: the macro where it is not there.
         self.headers_unless: dict[str, str] = {}
         self.delegates = Regions()
@@ -218,8 +220,7 @@ class _Body:
         self.fills: list[Fill] = []
         self.forms: list[str] = []
         self.sized: SizedSteps | None = None
-        #: Whether two cores have met right before the next step.
-        self.has_met = False
+        self.meetings = Meetings(program, f"{name.upper()}_ARENA_BYTES")
 
     def layers(self) -> Layers:
         """The body, once all steps are in."""
@@ -230,7 +231,7 @@ class _Body:
                 self._add_shared(item, self.chosen[item.node].code)
             else:
                 self._add(item, self.chosen[item.node].code, is_called=True)
-                self.has_met = False
+                self.meetings.whole(item)
         stream = stream_view(self.program, self.symbols, self.name)
         for state in stream.states if stream else ():
             if state.array is not None:
@@ -294,10 +295,9 @@ class _Body:
             )
             for number, (key, piece, _) in enumerate(found)
         ]  # fmt: skip
-        shared = shared_text(layer, pieces, self.has_met)
+        shared = shared_text(layer, pieces, self.meetings)
         step = layer.view(is_called=False, definition=shared.definition)
         self.steps.append(replace(step, call=shared.call, help=shared.help, is_one_call=True))
-        self.has_met = True
         for part in pieces or [layer]:
             self._note(part, self.regions[index])
         self.sizes.append(self.pool.size_bytes - before)
@@ -356,7 +356,7 @@ class _Body:
         return InnerView(view.comment, view.definition, view.summary, view.call)
 
     def _add_cascade(self, item: Cascade) -> None:
-        self.has_met = False
+        self.meetings.whole(item)
         first = len(self.steps)
         region = self.regions[first]
         order = bytes(item.order) if len(item.stages) > 1 else b""

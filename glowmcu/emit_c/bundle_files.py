@@ -212,7 +212,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         size=size_view(facts.sized, facts.name.upper()),
         labels=tuple(map(c_literal, facts.labels)),
         categories=category_views(facts.categories, f"{facts.name}_category_"),
-        cores=1 if program.meetings is None else 2,
+        cores=1 if program.meetings is None else 2, line_bytes=program.line_bytes,
         delegates=with_estimate(body.delegates, facts.delegation),
         placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),
     )  # fmt: skip

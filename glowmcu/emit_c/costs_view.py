@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from glowmcu.emit_c.build_views import Chosen, Layers
 from glowmcu.emit_c.stack_bound import StackBounds, stack_bounds
@@ -113,7 +113,15 @@ def _bounds(
         return StackBounds({}, why=why)
     if instrument is not Instrument.OFF:
         return StackBounds({}, why="an observer may take any")
-    return stack_bounds(program, chosen, body, known.stacks, names)
+    bounds = stack_bounds(program, chosen, body, known.stacks, names)
+    if known.second_stacks is None or bounds.why or "help" not in names:
+        return bounds
+    # The second core's compiler may take more of the stack for the same function.
+    second = stack_bounds(program, chosen, body, known.second_stacks, names)
+    if second.why:
+        return second
+    more = max(bounds.entries["help"], second.entries["help"])
+    return replace(bounds, entries={**bounds.entries, "help": more})
 
 
 def _macro(prefix: str, entry: str, names: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from glowmcu.emit_c.c_text import wrap_call
 from glowmcu.emit_c.layer_text import LayerText, typed_pointer
+from glowmcu.emit_c.meeting_text import Meetings
 from glowmcu.ir.division import Division, Phase, Place, Turn, input_part, unit_bytes
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.instructions import Buffer, Run, View, ViewRole
@@ -14,7 +15,6 @@ from glowmcu.ir.program import Program
 
 #: Where the cores' words lie in the arena.
 MEETINGS = "AT_MEETINGS"
-_WORDS = "words"
 _WHO = ("first", "second")
 
 
@@ -27,28 +27,25 @@ class SharedText:
     help: str
 
 
-def shared_text(layer: LayerText, pieces: Sequence[LayerText], has_met: bool) -> SharedText:
-    """`pieces` are the layers that the run consists of where its kernel has no rows; `has_met`: the
-    cores did right before.
+def shared_text(
+    layer: LayerText, pieces: Sequence[LayerText], meetings: Meetings
+) -> SharedText:  # fmt: skip
+    """`pieces` are the layers that the run consists of where its kernel has no rows; `meetings` are
+    told of those of this run.
     """
     writer = _Writer(layer, pieces)
     division = writer.division
-    definitions, calls, helps = list[str](), list[str](), list[str]()
-    for core, lines in enumerate((calls, helps)):
-        if not has_met:
-            lines.append(_meet(core))
+    definitions, (first, second) = list[str](), meetings.before()
+    calls, helps = [first], [second]
     for number, phase in enumerate(division.phases):
         names = [f"{who}_{layer.label}_{number}" for who in _WHO]
         definitions += [writer.function(name, phase, core) for core, name in enumerate(names)]
-        calls += [f"    GLOWMCU_CORES_BOTH({names[0]}, {names[1]}, a);", _meet(0)]
-        helps += [f"    {names[1]}(a);", _meet(1)]
+        first, second = meetings.after(writer.run, phase)
+        calls += [f"    GLOWMCU_CORES_BOTH({names[0]}, {names[1]}, a);", first]
+        helps += [f"    {names[1]}(a);", second]
     text = [piece.definition() for piece in pieces] if pieces else [layer.definition()]
     definition = "\n\n".join(filter(None, (*text, *definitions)))
-    return SharedText(definition, "\n".join(calls), "\n".join(helps))
-
-
-def _meet(core: int) -> str:
-    return f"    GLOWMCU_CORES_MEET({_WORDS}, {core}u);"
+    return SharedText(definition, *("\n".join(filter(None, lines)) for lines in (calls, helps)))
 
 
 def piece_runs(run: Run, division: Division) -> list[tuple[tuple[int, int], Run, View]]:

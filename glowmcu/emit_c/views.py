@@ -260,12 +260,14 @@ class BundleView:
     learning: LearningView | None = None
     size: SizeView | None = None
     cores: int = 1
+    #: Of caches that two cores do not share.
+    line_bytes: int = 1
     delegates: DelegatesView | None = None
 
     @property
-    def meetings_offset(self) -> int:
+    def meetings(self) -> BufferView:
         """Where in the arena two cores count how often they have met."""
-        return next(item.offset for item in self.buffers if item.symbol == "AT_MEETINGS")
+        return next(item for item in self.buffers if item.symbol == "AT_MEETINGS")
 
     @property
     def has_shared_steps(self) -> bool:

@@ -2,7 +2,8 @@
 
 The result consists of equal `units`, one behind the other: rows of an image, channels of a row. In
 a `Phase` either core has turns of its own; between two phases they meet. What one core writes in a
-phase the other neither reads nor writes: `verify_division.py` proves it for every plan.
+phase the other neither reads nor writes: `verify_division.py` proves it for every plan. Where a
+core has caches that the other does not see into, that holds of whole lines for what both write.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class Division:
     `scratch` is the second core's; `stash` holds units from `stash_first` on. `codes` are kernels
     of pieces that are layers of their own, by `(first, end)`; without them the run's kernel is
     called for rows. `overlaps` say, by piece and by position, what that piece may share with its
-    operand. A program before planning has no `phases`.
+    operand. A program before planning has no `phases`; its result is best placed so that a line of
+    caches begins `line_at` bytes from its start.
     """
 
     units: int
@@ -66,6 +68,7 @@ class Division:
     stash_first: int = 0
     codes: Mapping[tuple[int, int], KernelCode] = field(default_factory=dict)
     overlaps: Mapping[tuple[int, int], Mapping[int, Overlap]] = field(default_factory=dict)
+    line_at: int = 0
 
     @property
     def memory(self) -> tuple[Buffer, ...]:
@@ -129,3 +132,9 @@ def accesses(
 def meet(a: Bytes, b: Bytes) -> bool:
     """Whether two ranges have a byte in common."""
     return max(a[0], b[0]) < min(a[1], b[1])
+
+
+def lines_of(span: Bytes, line_bytes: int) -> Bytes:
+    """The bytes of all lines that a range has bytes of."""
+    low, high = span
+    return low // line_bytes * line_bytes, -(-high // line_bytes) * line_bytes

@@ -96,7 +96,8 @@ class Program:
     outside of the arena. `states` are no inputs and outputs here; `mark` tells an arena in which a
     stream was begun. With `rates` a run is skipped if its node's stage is not due; `mark` then
     has room for a counter a stage, and one for what was pushed. `meetings` counts, for two cores
-    that share runs, how often each has waited for the other.
+    that share runs, how often each has waited for the other; of caches that one of them has for
+    itself, the lines have `line_bytes`.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Program:
     mark: Buffer | None = None
     rates: tuple[Rate, ...] = ()
     meetings: Buffer | None = None
+    line_bytes: int = 1
 
     @property
     def lasting(self) -> tuple[Buffer, ...]:

@@ -114,7 +114,8 @@ class ProgramMachine:
     def _run(self, step: int, run: Run) -> None:
         self._verify_operands(run)
         if is_divided(run):
-            DivisionMachine(run, self.memory, self._place, self.content).check()
+            lines = self.program.line_bytes
+            DivisionMachine(run, self.memory, self._place, self.content, lines).check()
             self._bury(step, but=run.outputs)
             return
         if step in self.program.prefetched:

@@ -1,6 +1,7 @@
 """Checks of runs that two cores share. A failure is our bug: VerificationError.
 
-First by bytes: in no phase does one core touch what the other writes. Then by tokens, as
+First by bytes: in no phase does one core touch what the other writes, nor write to a line of
+caches that the other writes to, where one of them has caches for itself. Then by tokens, as
 `verify_program.py` does it: the turns are taken with the first core first, and once more with the
 second core first, and every byte that is read must be there in both orders.
 """
@@ -22,6 +23,7 @@ from glowmcu.ir.division import (
     Turn,
     accesses,
     input_part,
+    lines_of,
     meet,
     unit_bytes,
 )
@@ -34,7 +36,8 @@ _NOBODY = -1
 
 class DivisionMachine:
     """One divided run on symbolic memory. `start` gives a buffer's first byte in the arena, None
-    outside of it, `content` the tokens of a whole tensor.
+    outside of it, `content` the tokens of a whole tensor. Caches that one core has for itself have
+    lines of `line_bytes`, 1 if there are none.
     """
 
     def __init__(
@@ -43,8 +46,10 @@ class DivisionMachine:
         memory: Tokens,
         start: Callable[[Buffer], int | None],
         content: Callable[[Buffer], Tokens],
+        line_bytes: int = 1,
     ) -> None:
         assert run.division is not None
+        self.line_bytes = line_bytes
         self.run, self.division = run, run.division
         self.memory, self.start, self.content = memory, start, content
 
@@ -107,7 +112,7 @@ class DivisionMachine:
         return accesses(self.run, self.division, turn, core, self.start)
 
     def _check_apart(self, number: int, phase: Phase) -> None:
-        """No byte that one core writes is read or written by the other."""
+        """No byte that one core writes is read or written by the other, and no line by both."""
         mine, others = ([self._accesses(core, turn) for turn in phase[core]] for core in (0, 1))
         for a, b in product(mine, others):
             for one, other in ((a, b), (b, a)):
@@ -118,6 +123,12 @@ class DivisionMachine:
                             f"in phase {number} one core writes bytes {written[0]}..{written[1]}, "
                             f"of which the other uses {found[0]}..{found[1]}"
                         )
+            for written, found in product(a.writes, b.writes):
+                if meet(lines_of(written, self.line_bytes), lines_of(found, self.line_bytes)):
+                    raise self._failure(
+                        f"in phase {number} both cores write to a line of {self.line_bytes} bytes: "
+                        f"{written[0]}..{written[1]} and {found[0]}..{found[1]}"
+                    )
 
     def _take_turns(self, order: tuple[int, int]) -> None:
         for phase in self.division.phases:

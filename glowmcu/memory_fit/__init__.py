@@ -7,6 +7,7 @@ from glowmcu.memory_fit.fit_in_steps import fit_in_steps
 from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.fitter import RAM_SLOWDOWN, fit_memory, memory_curve
 from glowmcu.memory_fit.least_flash import FlashSaver
+from glowmcu.memory_fit.partner import Partner
 from glowmcu.memory_fit.staging import FlashWaits, stage_weights
 from glowmcu.memory_fit.two_cores import share_between_cores
 
@@ -15,6 +16,7 @@ __all__ = [
     "FittedPlan",
     "FlashSaver",
     "FlashWaits",
+    "Partner",
     "fit_in_steps",
     "fit_memory",
     "fit_on_board",

@@ -2,6 +2,7 @@
 
 A way is an `Overlap` that the planner may use, room in a stash, and cycles. Which rows a core then
 has follows from the offsets (`memplan/divide_rows.py`): a way is good for the offsets it allows.
+Of a second core that is another one, `Partner` says how much slower it computes a layer.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.kernels.selection.pieces import band_code, channel_codes
 from glowmcu.kernels.selection.row_kernels import row_rules
 from glowmcu.kernels.selection.select import Selection
+from glowmcu.memory_fit.partner import Partner, best_split
 from glowmcu.memplan.divide_rows import (
     Costs,
     Layout,
     Operand,
     best_phases,
     one_phase,
+    share,
     stash_range,
     walk,
     with_stash,
@@ -61,8 +64,9 @@ class Divisible:
     units: int
     rules: tuple[RowRule | None, ...]
     codes: Mapping[tuple[int, int], KernelCode] = field(default_factory=dict)
-    #: Where halves meet; 0: in the middle.
+    #: Where pieces meet that are layers of their own, else 0.
     split: int = 0
+    partner: Partner = field(default_factory=Partner)
     _bands: dict[tuple[int, int, int], KernelCode | None] = field(default_factory=dict)
 
     @property
@@ -73,15 +77,38 @@ class Divisible:
     def costs(self) -> Costs:
         cycles, output = self.chosen.cost.cycles, self.run.node.signature.output
         pixels = 2 if self.codes else output.shape[2]
-        return Costs(cycles / self.units, CALL_CYCLES, MEETING_CYCLES, pixels)
+        shown = self.partner.cycles_to_show(self.run)
+        return Costs(
+            cycles / self.units, CALL_CYCLES, MEETING_CYCLES, pixels, self.slower, shown
+        )  # fmt: skip
 
-    def layout(self, gaps: tuple[int | None, ...]) -> Layout:
-        """The layer where its operands lie so far from its result."""
+    @cached_property
+    def slower(self) -> float:
+        """How many times as long the second core takes."""
+        return self.partner.slower(self.chosen)
+
+    @cached_property
+    def line_at(self) -> int:
+        """Bytes of the result before the second core's, where a line should begin."""
+        line = self.partner.line_bytes
+        if line == 1:
+            return 0
+        split = self.split or best_split(self.units, self.unit_bytes, self.slower, line)
+        return split * self.unit_bytes
+
+    def layout(self, gaps: tuple[int | None, ...], line_offset: int | None = None) -> Layout:
+        """The layer where its operands lie so far from its result, which begins so far into a line,
+        unless that is given where it is best.
+        """
+        line = self.partner.line_bytes
+        offset = -self.line_at % line if line_offset is None else line_offset
         operands = tuple(
             Operand(rule, buffer.size_bytes)
             for rule, buffer in zip(self.rules, self.run.inputs, strict=True)
         )
-        return Layout(self.units, self.unit_bytes, operands, gaps, self.split)
+        return Layout(
+            self.units, self.unit_bytes, operands, gaps, self.split, self.slower, line, offset
+        )
 
     def promises(self, first: int, end: int, number: int, gap: int) -> bool:
         """Whether units may be written while operand `number` is read, so far above them."""
@@ -140,7 +167,9 @@ class Divisible:
     def _divided(self) -> Iterator[Way]:
         count = len(self.run.inputs)
         free = one_phase(self.layout((None,) * count), self.promises)
-        assert free is not None, "halves of a layer need each other"
+        if free is None:
+            assert not self.partner.is_alike, "halves of a layer need each other"
+            return
         cycles = self.costs.of(free)
         overlaps = dict(self._in_place())
         yield Way(self, cycles, overlaps)
@@ -163,7 +192,7 @@ class Divisible:
         least, quickest = aligned(rule.least_gap_bytes), float("inf")
         step = aligned(self.unit_bytes)
         for rows in _LOWER_ROWS:
-            gap = least + rows * step
+            gap = self._reached(least + rows * step)
             phases = walk(self.layout((gap,)), self.promises, self.costs)
             if phases is None:
                 continue
@@ -179,8 +208,14 @@ class Divisible:
             return []
         found = [rule.only_gap_bytes] if rule.only_gap_bytes is not None else []
         if rule.least_gap_bytes is not None:
-            found.append(aligned(rule.least_gap_bytes))
+            found.append(self._reached(aligned(rule.least_gap_bytes)))
         return [gap for gap in dict.fromkeys((*found, 0)) if rule.is_kept(gap) and gap % 4 == 0]
+
+    def _reached(self, gap: int) -> int:
+        """The least distance from there on at which an operand lies that begins with a line."""
+        line = self.partner.line_bytes
+        lead = -self.line_at % line
+        return aligned(gap + lead, line) - lead
 
     def _in_place(self) -> Iterator[tuple[int, Overlap]]:
         """Operands of which the halves may be overwritten where they are."""
@@ -201,22 +236,28 @@ class Divisible:
         if way.stash_units:
             size = way.stash_units * self.unit_bytes
             stash = Buffer(f"{self.run.node.name}/stash", TensorType((size,), ElementType.I8))
-        division = Division(self.units, self.rules, (), second, stash, codes=self.codes)
+        division = Division(
+            self.units, self.rules, (), second, stash, codes=self.codes, line_at=self.line_at
+        )
         return replace(self.run, division=division, overlaps=way.overlaps, rows=None)
 
-    def phases(self, gaps: tuple[int | None, ...], stash_units: int) -> tuple[Phase, ...] | None:
+    def phases(
+        self, gaps: tuple[int | None, ...], stash_units: int, line_offset: int
+    ) -> tuple[Phase, ...] | None:
         """The quickest way at these offsets."""
-        return best_phases(self.layout(gaps), self.promises, stash_units, self.costs)
+        layout = self.layout(gaps, line_offset)
+        return best_phases(layout, self.promises, stash_units, self.costs)
 
 
-def divisible(run: Run, chosen: Selection) -> Divisible | None:
+def divisible(run: Run, chosen: Selection, partner: Partner | None = None) -> Divisible | None:
     """The layer as two cores can share it; None if they cannot, or if it is too small."""
+    partner = partner or Partner()
     if chosen.site is None or chosen.target is None or chosen.bodies:
         return None
     if chosen.cost.cycles < LEAST_CYCLES or len(run.outputs) > 1 or not run.inputs:
         return None
-    found = _by_rows(run, chosen)
-    found = found if found is not None else _by_channels(run, chosen)
+    found = _by_rows(run, chosen, partner)
+    found = found if found is not None else _by_channels(run, chosen, partner)
     return found if found is not None and _is_aligned(found) else None
 
 
@@ -238,7 +279,7 @@ def _alike(band: KernelCode, whole: KernelCode) -> bool:
     return (band.template, structs[0]) == (whole.template, structs[1])
 
 
-def _by_rows(run: Run, chosen: Selection) -> Divisible | None:
+def _by_rows(run: Run, chosen: Selection, partner: Partner) -> Divisible | None:
     code, output = chosen.code, run.node.signature.output
     images = [run.node.signature.inputs[position] for position in run.positions]
     is_image = all(type_.rank == 4 and type_.shape[0] == 1 for type_ in (*images, output))
@@ -249,17 +290,25 @@ def _by_rows(run: Run, chosen: Selection) -> Divisible | None:
     if rules is None:
         return None
     if code.rows == units:
-        return Divisible(run, chosen, units, rules)
-    return _by_bands(run, chosen, rules) if code.rows == 0 else None
+        return Divisible(run, chosen, units, rules, partner=partner)
+    return _by_bands(run, chosen, rules, partner) if code.rows == 0 else None
 
 
-def _by_bands(run: Run, chosen: Selection, rules: tuple[RowRule, ...]) -> Divisible | None:
-    """Halves of what has no rows of its own: each a layer by itself."""
+def _by_bands(
+    run: Run, chosen: Selection, rules: tuple[RowRule, ...], partner: Partner
+) -> Divisible | None:
+    """Pieces of what has no rows of its own: each a layer by itself."""
     assert chosen.site is not None and chosen.target is not None
     if not all(rule.is_same_row for rule in rules):
         return None
     units = run.node.signature.output.shape[1]
-    split, codes = (units + 1) // 2, dict[tuple[int, int], KernelCode]()
+    slower, codes = partner.slower(chosen), dict[tuple[int, int], KernelCode]()
+    unit_bytes = run.outputs[0].size_bytes // units
+    split = share(units, slower)
+    if partner.line_bytes > 1:
+        split = best_split(units, unit_bytes, slower, partner.line_bytes)
+    if split >= units:
+        return None
     for first, end in ((0, split), (split, units)):
         code = band_code(chosen.kernel, chosen.site, chosen.target, rules, first, end)
         if code is None or code.operands != chosen.code.operands or code.accumulates:
@@ -267,21 +316,24 @@ def _by_bands(run: Run, chosen: Selection, rules: tuple[RowRule, ...]) -> Divisi
         if code.scratch_bytes > chosen.code.scratch_bytes or code.batches > 1:
             return None
         codes[first, end] = code
-    return Divisible(run, chosen, units, rules, codes)
+    fixed = 0 if partner.is_alike else split
+    return Divisible(run, chosen, units, rules, codes, fixed, partner)
 
 
-def _by_channels(run: Run, chosen: Selection) -> Divisible | None:
+def _by_channels(run: Run, chosen: Selection, partner: Partner) -> Divisible | None:
     assert chosen.site is not None and chosen.target is not None
     if run.positions != (0,):
         return None
-    codes = channel_codes(chosen.kernel, chosen.site, chosen.target)
+    slower = partner.slower(chosen)
+    codes = channel_codes(chosen.kernel, chosen.site, chosen.target, slower)
     if not codes or any(
         code.operands != chosen.code.operands or code.scratch_bytes > chosen.code.scratch_bytes
         for code in codes.values()
     ):
         return None
     split = max(first for first, _ in codes)
-    return Divisible(run, chosen, run.node.signature.output.shape[-1], (None,), codes, split)
+    units = run.node.signature.output.shape[-1]
+    return Divisible(run, chosen, units, (None,), codes, split, partner)
 
 
 def with_other_kernels(layer: Divisible) -> Iterator[Divisible]:
@@ -299,7 +351,7 @@ def with_other_kernels(layer: Divisible) -> Iterator[Divisible]:
         if not quick or other.code.operands != chosen.code.operands:
             continue
         if other.scratch_bytes < chosen.scratch_bytes:
-            found = divisible(_by_kernel(run, other), other)
+            found = divisible(_by_kernel(run, other), other, layer.partner)
             if found is not None:
                 yield found
 

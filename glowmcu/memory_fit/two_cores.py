@@ -1,5 +1,8 @@
 """Layers shared between two cores, within an arena that is hardly larger than one core's.
 
+Where the second core is another one (`SecondCore`), layers are shared by what their kernels take on
+either, and buffers have lines of caches to themselves.
+
 Every layer begins with the quickest way (`divisible.py`) that its own step has room for. Where the
 arena becomes too large all the same, since layers push each other about, those at the fullest steps
 take other ways that cost few cycles for what they gain, until it fits.
@@ -21,6 +24,7 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.memory_fit.divisible import Divisible, Way, divisible, with_other_kernels
 from glowmcu.memory_fit.fitted_plan import FittedPlan
+from glowmcu.memory_fit.partner import Partner
 from glowmcu.memory_fit.peak import over_arena_budget, tops
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.divide_rows import stash_range
@@ -31,7 +35,9 @@ MOST_GROWTH = 1.10
 #: Plans that are made at most.
 _MOST_PLANS = 64
 #: Words in which either core counts how often it has met the other.
-_MEETINGS = TensorType((2,), ElementType.I32)
+_WORD_BYTES = ElementType.I32.size_bytes
+#: Lines that buffers may take more than in the arena of one core, where they do not share any.
+_MORE_LINES = 4
 
 
 def share_between_cores(
@@ -39,11 +45,14 @@ def share_between_cores(
     budgets: Budgets,
     external: frozenset[Value] = frozenset(),
     may_exchange: bool = True,
+    partner: Partner | None = None,
 ) -> FittedPlan:
-    """A plan for two cores; the layers in cascades stay with the first. `may_exchange`: other
-    kernels may come if the arena has no room for two scratches. Raises GM403.
+    """A plan for two cores, of which `partner` is the second, like the first if it is not given;
+    the layers in cascades stay with the first. `may_exchange`: other kernels may come if the arena
+    has no room for two scratches. Raises GM403.
     """
-    found = _Sharing(fit, budgets, external, may_exchange and budgets.flash_bytes is None).best()
+    exchanges = may_exchange and budgets.flash_bytes is None
+    found = _Sharing(fit, budgets, external, exchanges, partner or Partner()).best()
     if budgets.arena_bytes is not None and found.arena_bytes > budgets.arena_bytes:
         raise over_arena_budget(found, budgets.arena_bytes)
     return found
@@ -59,6 +68,7 @@ class _Sharing:
     budgets: Budgets
     external: frozenset[Value]
     may_exchange: bool
+    partner: Partner
     plans: dict[tuple[int, ...], FittedPlan] = field(default_factory=dict)
 
     @cached_property
@@ -71,7 +81,7 @@ class _Sharing:
                 continue
             if not all(self.program.root(buffer)[0].in_arena for buffer in run.operands):
                 continue
-            layer = divisible(run, self.fit.selections[run.node])
+            layer = divisible(run, self.fit.selections[run.node], self.partner)
             if layer is not None and len(layer.ways) > 1:
                 found[run.node] = layer
         return found
@@ -95,12 +105,23 @@ class _Sharing:
         fit = self.fit
         with_rows = fit.stream_to is not None
         program = build_program(fit.graph, fit.selections, with_rows, None, self.external)
-        return replace(program, meetings=Buffer("meetings of two cores", _MEETINGS))
+        words = TensorType((self.meeting_bytes // _WORD_BYTES,), ElementType.I32)
+        meetings = Buffer("meetings of two cores", words)
+        return replace(program, meetings=meetings, line_bytes=self.partner.line_bytes)
+
+    @property
+    def meeting_bytes(self) -> int:
+        """Of the words in which either core counts how often it has met the other, in a line each
+        of caches that the other does not see.
+        """
+        return 2 * max(_WORD_BYTES, self.partner.line_bytes)
 
     @property
     def most_bytes(self) -> int:
         """Bytes that the arena may take."""
-        most = int(self.fit.arena_bytes * MOST_GROWTH) // ARENA_ALIGN * ARENA_ALIGN
+        line = self.partner.line_bytes
+        more = self.meeting_bytes + _MORE_LINES * line if line > 1 else 0
+        most = (int(self.fit.arena_bytes * MOST_GROWTH) + more) // ARENA_ALIGN * ARENA_ALIGN
         budget = self.budgets.arena_bytes
         return most if budget is None else min(most, budget)
 
@@ -156,7 +177,7 @@ class _Sharing:
         scratch = 0 if own is None else aligned(own.size_bytes)
         twice = scratch * (2 if way.is_divided else 1)
         stash = aligned(way.stash_units * layer.unit_bytes)
-        return others + sizes[0] + rest + twice + stash + _MEETINGS.size_bytes
+        return others + sizes[0] + rest + twice + stash + self.meeting_bytes
 
     def _quicker(self, ways: dict[Node, int], found: FittedPlan) -> FittedPlan:
         """Back to quicker ways, if the arena has come to have room for them."""
@@ -269,7 +290,8 @@ def _phases(program: Program, run: Run, way: Way) -> Division | None:
     for buffer in run.inputs:
         gap = program.offset(buffer) - result
         gaps.append(gap if -buffer.size_bytes < gap < size else None)
-    phases = layer.phases(tuple(gaps), way.stash_units)
+    line_offset = program.offset(run.outputs[0]) % program.line_bytes
+    phases = layer.phases(tuple(gaps), way.stash_units, line_offset)
     if phases is None:
         return None
     turns = [turn for phase in phases for turns in phase for turn in turns if turn.computes]

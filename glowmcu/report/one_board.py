@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from glowmcu.board import Board, CacheGeometry, MemoryTiming, Region, SlowMemory
+from glowmcu.board import Board, CacheGeometry, MemoryTiming, Region, SecondCore, SlowMemory
 from glowmcu.number_text import count
 
 _KIB = 1024
@@ -14,6 +14,8 @@ def board_lines(board: Board) -> Iterator[str]:
     """Regions, then how they are timed."""
     clock = "" if board.clock_hz is None else f" at {board.clock_hz / 1e6:g} MHz"
     yield f"{board.name}: {board.title}, {board.mcu}, {board.core}{clock}"
+    if board.second_core is not None:
+        yield f"second core: {_second_core(board.second_core)}"
     for region in board.memory:
         yield f"  {_region(region)}"
     for number, timing in enumerate(board.timing):
@@ -21,6 +23,13 @@ def board_lines(board: Board) -> Iterator[str]:
         yield from (f"  {line}" for line in _timing(timing))
     if not board.timing:
         yield "timing of its memories: not described, `bench` shows the core alone"
+
+
+def _second_core(second: SecondCore) -> str:
+    text = f"{second.core} at {second.clock_hz / 1e6:g} MHz"
+    if second.cache_line_bytes:
+        text += f", caches with lines of {second.cache_line_bytes} B that the other does not see"
+    return text
 
 
 def _region(region: Region) -> str:

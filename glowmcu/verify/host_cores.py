@@ -14,9 +14,10 @@ from typing import Any
 
 from glowmcu.verify.host import Host, HostSession
 
-#: Threads that share a processor let each other go on.
+#: Threads that share a processor let each other go on; they see the same memory.
 _THREADS = (
     "-DGLOWMCU_CORES=2",
+    "-DGLOWMCU_CORES_UNCACHED",
     "-DGLOWMCU_CORES_WAITING()=(void)sched_yield()",
     "-D_POSIX_C_SOURCE=200809L",
     "-include",

@@ -37,6 +37,13 @@
 #endif
 #endif
 
+/* Where among the words a core's own is: in a line of its own of caches that hide it. */
+#ifdef GLOWMCU_CORES_LINE_BYTES
+#define GLOWMCU_CORES_WORD(core) ((core) * (GLOWMCU_CORES_LINE_BYTES / 4u))
+#else
+#define GLOWMCU_CORES_WORD(core) (core)
+#endif
+
 #ifndef GLOWMCU_CORES_WAITING
 #define GLOWMCU_CORES_WAITING() ((void)0)
 #endif
@@ -49,7 +56,7 @@ GLOWMCU_CODE
 static inline void glowmcu_cores_signal(volatile uint32_t *words, uint32_t core, uint32_t meeting)
 {
     GLOWMCU_CORES_BARRIER();
-    words[core] = meeting;
+    words[GLOWMCU_CORES_WORD(core)] = meeting;
 }
 #endif
 
@@ -59,7 +66,7 @@ static inline void glowmcu_cores_signal(volatile uint32_t *words, uint32_t core,
 GLOWMCU_CODE
 static inline void glowmcu_cores_wait(volatile uint32_t *words, uint32_t core, uint32_t meeting)
 {
-    while ((int32_t)(words[1u - core] - meeting) < 0) {
+    while ((int32_t)(words[GLOWMCU_CORES_WORD(1u - core)] - meeting) < 0) {
         GLOWMCU_CORES_WAITING();
     }
     GLOWMCU_CORES_BARRIER();
@@ -70,7 +77,7 @@ static inline void glowmcu_cores_wait(volatile uint32_t *words, uint32_t core, u
 GLOWMCU_CODE
 GLOWMCU_NEVER_INLINE static void glowmcu_cores_meet(volatile uint32_t *words, uint32_t core)
 {
-    const uint32_t meeting = words[core] + 1u;
+    const uint32_t meeting = words[GLOWMCU_CORES_WORD(core)] + 1u;
 
     GLOWMCU_CORES_SIGNAL(words, core, meeting);
     GLOWMCU_CORES_WAIT(words, core, meeting);

@@ -22,6 +22,8 @@ from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 
 #: Channels of a piece are a multiple of one of these, the largest that leaves halves alike.
 _CHANNELS_AT_ONCE = (16, 8, 4)
+#: So much longer the cores may take by the division with the larger step.
+_STEP_SLOWDOWN = 1.03
 
 
 def band_code(
@@ -35,10 +37,12 @@ def band_code(
 
 
 def channel_codes(
-    variant: Kernel, site: Site, target: Target
+    variant: Kernel, site: Site, target: Target, slower: float = 1.0
 ) -> Mapping[tuple[int, int], KernelCode]:
-    """The code of two halves of a single pixel's channels; nothing if it cannot be halved."""
-    split = _split(site)
+    """The code of two pieces of a single pixel's channels, of which the second one's core takes
+    `slower` times as long for each; nothing if they cannot be divided.
+    """
+    split = _split(site, slower)
     if split is None:
         return {}
     count = site.signature.output.shape[-1]
@@ -83,7 +87,7 @@ def _of_rows(type_: TensorType, rows: int) -> TensorType:
     return type_.with_shape((type_.shape[0], rows, *type_.shape[2:]))
 
 
-def _split(site: Site) -> int | None:
+def _split(site: Site, slower: float) -> int | None:
     """Where channels are cut in two, of a layer with constant weights and one pixel."""
     op, out = site.node.op, site.signature.output
     if not isinstance(op, FullyConnected | Conv2D) or out.element_count != out.shape[-1]:
@@ -93,11 +97,25 @@ def _split(site: Site) -> int | None:
     weights = site.signature.inputs[1]
     if isinstance(op, Conv2D) and weights.shape[3] != site.signature.inputs[0].shape[3]:
         return None
+    if slower != 1.0:
+        return _uneven_split(out.shape[-1], slower)
     for step in _CHANNELS_AT_ONCE:
         split = -(-out.shape[-1] // (2 * step)) * step
         if 0 < split <= out.shape[-1] * 3 // 5:
             return split
     return None
+
+
+def _uneven_split(count: int, slower: float) -> int | None:
+    """The multiple of the largest step with which both cores are done at about the same time."""
+
+    def time(split: int) -> float:
+        return max(split, (count - split) * slower)
+
+    found = [min(range(step, count, step), key=time, default=count) for step in _CHANNELS_AT_ONCE]
+    best = min(map(time, found))
+    split = next(item for item in found if time(item) <= _STEP_SLOWDOWN * best)
+    return split if split < count else None
 
 
 def _channels(site: Site, first: int, end: int) -> Site:

@@ -73,7 +73,14 @@ def build_bundle(
     calls. Programs of the last bundles are kept: one is often run for input after input. Raises
     GM61x as `toolchain.build_elf` does.
     """
-    asked = (toolchain.find_gcc(core.flags), core.name, debug_lines, with_markers, tuple(also))
+    asked = (
+        toolchain.find_gcc(core.flags),
+        core.name,
+        core.flags,
+        debug_lines,
+        with_markers,
+        tuple(also),
+    )
     key = _digest(
         repr((*asked, manifest.functions, manifest.placement)),
         [bundle_dir / name for name in (*manifest.sources, *manifest.headers)],

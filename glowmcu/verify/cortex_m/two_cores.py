@@ -1,8 +1,10 @@
-"""Two modelled cores that share a run: one memory, two sets of registers, two stacks.
+"""Two modelled cores that share a run, each a machine with the bundle as compiled for it.
 
-Each core runs by itself until it comes to a meeting; there the clock of both is that of the later
-one. So a run takes, from meeting to meeting, what the slower core takes. Words of the meetings are
-set as if the other core had come right before. Contention for the bus is left out.
+Each core runs by itself until it comes to a meeting, with the arena as it is by then; there the
+clock of both is that of the later one. So a run takes, from meeting to meeting, what the slower
+core takes. Words of the meetings are set as if the other core had come right before. Contention for
+the bus is left out, and caches show at once what is written: of cleaning and invalidating them the
+loop over lines and its stores are counted.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from glowmcu import cores
+from glowmcu.board import SecondCore
 from glowmcu.cores import Core
 from glowmcu.errors import ExitCode, error
 from glowmcu.manifest import Manifest, read_manifest
@@ -30,19 +33,37 @@ from glowmcu.verify.cortex_m.machine import (
     STACK_TOP,
     Machine,
 )
+from glowmcu.verify.cortex_m.places import PlaceLearner
 from glowmcu.verify.host import check_inputs
 from glowmcu.verify.measurement import Array
 from glowmcu.verify.time_limits import run_seconds
 
-_SECOND_STACK_TOP = 0x3A000000
 _MEET = "glowmcu_cores_meet"
-_FLAG = "-DGLOWMCU_CORES=2"
 _MEETINGS = "meetings of two cores"
+#: Armv7-M's registers, by address, to which a line's address is written to clean or invalidate it.
+_INVALIDATE, _CLEAN = 0xE000EF5C, 0xE000EF68
+
+
+def _hook(name: str, register: int) -> str:
+    """Of caches with lines of GLOWMCU_CORES_LINE_BYTES, if the bundle is for such."""
+    return (
+        f"-DGLOWMCU_CORES_{name}(bytes,count)=do{{uint32_t at_;"
+        '__asm__ volatile("dsb":::"memory");'
+        "for(at_=0u;at_<(uint32_t)(count);at_+=GLOWMCU_CORES_LINE_BYTES){"
+        f"*(volatile uint32_t *){register:#x}u=(uint32_t)(uintptr_t)(bytes)+at_;}}"
+        '__asm__ volatile("dsb":::"memory");}while(0)'
+    )
+
+
+_FLAGS = ("-DGLOWMCU_CORES=2", _hook("CLEAN", _CLEAN), _hook("INVALIDATE", _INVALIDATE))
+_SECOND_FLAGS = ("-DGLOWMCU_CORES=2", "-DGLOWMCU_CORES_UNCACHED")
 
 
 @dataclass(frozen=True)
 class SharedStep:
-    """What a step takes of either core, and from its beginning to its end, in cycles."""
+    """What a step takes of either core, in cycles of its own, and from its beginning to its end, in
+    cycles of the first one.
+    """
 
     index: int
     first: int
@@ -52,13 +73,16 @@ class SharedStep:
 
 @dataclass(frozen=True)
 class SharedRun:
-    """One inference on two cores; `cycles` with all waiting, `stack_bytes` of either core."""
+    """One inference on two cores; `cycles` of the first one with all waiting, `stack_bytes` of
+    either core. `second` is what the other core is, None if it is like the first.
+    """
 
     outputs: tuple[Array, ...]
     cycles: int
     stack_bytes: tuple[int, int]
     meetings: int
     steps: tuple[SharedStep, ...]
+    second: SecondCore | None = None
 
     def json(self) -> dict[str, object]:
         """As facts, and for scripts."""
@@ -67,19 +91,30 @@ class SharedRun:
             "meetings": self.meetings,
             "stack_bytes": list(self.stack_bytes),
             "layers": [asdict(step) for step in self.steps],
+            **({} if self.second is None else {"second_core": self.second.core}),
         }
 
 
 class TwoCores:
-    """Runs bundles that were compiled for two cores on two cores `core_name`.
+    """Runs bundles that were compiled for two cores on a core `core_name` and another one.
 
-    `second_first`: between meetings the second core is the first to run.
+    `second_first`: between meetings the second core is the first to run. `clock_hz` and `second`
+    are the first core's clock and what the second one is; without them both are alike.
     """
 
     def __init__(
-        self, core_name: str, second_first: bool = False, timeout_seconds: float | None = None
+        self,
+        core_name: str,
+        second_first: bool = False,
+        timeout_seconds: float | None = None,
+        clock_hz: int | None = None,
+        second: SecondCore | None = None,
     ) -> None:
-        self._core = cores.core(core_name)
+        self._second = second
+        if second is None or clock_hz is None:
+            second, clock_hz = SecondCore(core_name, 1), 1
+        self._cores = cores.core(core_name), cores.core(second.core)
+        self._clocks = clock_hz, second.clock_hz
         self._order = (1, 0) if second_first else (0, 1)
         self._timeout_seconds = timeout_seconds
 
@@ -95,25 +130,36 @@ class TwoCores:
             raise error("GM658", message, manifest.name, "compile it with --cores 2")
         for arrays in inputs:
             check_inputs(manifest, arrays)
-        core = replace(self._core, flags=(*self._core.flags, _FLAG))
-        also = manifest.help_function, f"{manifest.name}_cores_begin"
-        build = build_bundle(bundle_dir, manifest, core, also=also)
-        machine = _Machine(build.marked, core, manifest)
-        accountant = Accountant(
-            build.marked, cost_table(core.name, False), machine.read_code, Flash(0)
-        )
-        counter = EdgeCounter(machine, None)
         limit = self._timeout_seconds
         if limit is None:
-            limit = run_seconds(manifest, core.name)
-        return [
-            _Run(machine, accountant, counter, manifest, self._order, limit).run(arrays)
+            limit = max(run_seconds(manifest, core.name) for core in self._cores)
+        both = [
+            _OnCore(bundle_dir, manifest, replace(core, flags=(*core.flags, *flags)))
+            for core, flags in zip(self._cores, (_FLAGS, _SECOND_FLAGS), strict=True)
+        ]
+        found = [
+            _Run((both[0], both[1]), manifest, self._order, self._clocks, limit).run(arrays)
             for arrays in inputs
         ]
+        return [replace(one, second=self._second) for one in found]
+
+
+class _OnCore:
+    """The bundle compiled for a core, with a machine and what counts on it."""
+
+    def __init__(self, bundle_dir: Path, manifest: Manifest, core: Core) -> None:
+        also = manifest.help_function, f"{manifest.name}_cores_begin"
+        build = build_bundle(bundle_dir, manifest, core, also=also)
+        self.machine = machine = _Machine(build.marked, core, manifest)
+        self.accountant = Accountant(
+            build.marked, cost_table(core.name, False), machine.read_code, Flash(0)
+        )
+        learner = PlaceLearner(machine, self.accountant.decode)
+        self.counter = EdgeCounter(machine, None, learner)
 
 
 class _Machine(Machine):
-    """A machine with two contexts; it stops where a core comes to a meeting."""
+    """A machine that stops where its core comes to a meeting."""
 
     def __init__(self, program: Program, core: Core, manifest: Manifest) -> None:
         super().__init__(program, core, manifest.arena_bytes, manifest.arena_align)
@@ -122,9 +168,8 @@ class _Machine(Machine):
             for function in program.functions
             if function.name.split(".")[0] == _MEET
         }
-        self._uc.mem_map(_SECOND_STACK_TOP - STACK_BYTES, STACK_BYTES, 3)
-        self._contexts: list[Any] = [None, None]
         self._resumed = False
+        self._start = 0
         for address in self._meets:
             self._uc.hook_add(
                 self._unicorn.UC_HOOK_CODE, self._at_meeting, begin=address, end=address
@@ -136,22 +181,18 @@ class _Machine(Machine):
         else:
             uc.emu_stop()
 
-    def enter(self, core: int, function: str) -> None:
-        """Where a core begins: with an empty stack of its own."""
-        top = (STACK_TOP, _SECOND_STACK_TOP)[core]
-        self._uc.mem_write(top - STACK_BYTES, POISON * STACK_BYTES)
+    def enter(self, function: str) -> None:
+        """Where the core begins: with an empty stack."""
+        self._uc.mem_write(STACK_TOP - STACK_BYTES, POISON * STACK_BYTES)
         processor = self._processor
-        self._uc.reg_write(processor.stack_pointer, top)
+        self._uc.reg_write(processor.stack_pointer, STACK_TOP)
         self._uc.reg_write(processor.link, RETURN_ADDRESS | processor.code_bit)
         self._uc.reg_write(processor.first_argument, self.arena_address)
-        start = self._program.address_of(function) | processor.code_bit
-        self._uc.reg_write(processor.program_counter, start)
-        self._contexts[core] = self._uc.context_save()
+        self._start = self._program.address_of(function)
 
-    def go_on(self, core: int, timeout_seconds: float) -> bool:
-        """Let a core run to its next meeting; whether there is one. Raises GM652 to GM655."""
-        self._uc.context_restore(self._contexts[core])
-        start = self.program_counter()
+    def go_on(self, timeout_seconds: float) -> bool:
+        """Let the core run to its next meeting; whether there is one. Raises GM652 to GM655."""
+        start = self._start
         self._resumed = start in self._meets
         try:
             self._uc.emu_start(start | 1, RETURN_ADDRESS, timeout=int(timeout_seconds * 1e6))
@@ -160,57 +201,56 @@ class _Machine(Machine):
         self._check_canaries()
         if self._failure is not None:
             raise self._failure
-        self._contexts[core] = self._uc.context_save()
-        place = self.program_counter()
+        self._start = place = self.program_counter()
         if place != RETURN_ADDRESS and place not in self._meets:
             message = f"a core did not come to a meeting within {timeout_seconds:g} s"
             raise error("GM654", message, self.place(), exit_code=ExitCode.MISMATCH)
         return place != RETURN_ADDRESS
 
-    def stack_of_second(self) -> int:
-        """As `stack_used_bytes`."""
-        stack = bytes(self._uc.mem_read(_SECOND_STACK_TOP - STACK_BYTES, STACK_BYTES))
-        return len(stack.lstrip(POISON))
-
 
 @dataclass
 class _Run:
-    """One inference."""
+    """One inference. `arena` is what both cores see, `step` the first core's."""
 
-    machine: _Machine
-    accountant: Accountant
-    counter: EdgeCounter
+    cores: tuple[_OnCore, _OnCore]
     manifest: Manifest
     order: tuple[int, int]
+    clocks: tuple[int, int]
     timeout_seconds: float
+    arena: bytes = b""
+    step: int | None = None
 
     def run(self, arrays: Sequence[Array]) -> SharedRun:
-        machine, manifest = self.machine, self.manifest
-        machine.reset()
+        first, second = (core.machine for core in self.cores)
+        manifest = self.manifest
+        for machine in (first, second):
+            machine.reset()
         for entry, array in zip(manifest.inputs, arrays, strict=True):
-            machine.write_arena(entry.start, np.ascontiguousarray(array).tobytes())
+            first.write_arena(entry.start, np.ascontiguousarray(array).tobytes())
         begin = f"{manifest.name}_cores_begin"
         for function in filter(None, (begin, manifest.reset_function)):
-            machine.call(function, [machine.arena_address], self.timeout_seconds)
-        machine.enter(0, manifest.entry_points[0])
-        machine.enter(1, manifest.help_function)
+            first.call(function, [first.arena_address], self.timeout_seconds)
+        self.arena = first.read_arena(0, manifest.arena_bytes)
+        first.enter(manifest.entry_points[0])
+        second.enter(manifest.help_function)
         return self._run()
 
     def _run(self) -> SharedRun:
         spent: tuple[dict[int, int], dict[int, int]] = ({}, {})
         elapsed: dict[int, int] = {}
         total = meeting = 0
-        self.machine.step = None
         while True:
             parts, more = self._to_next_meeting(meeting)
             own = [sum(part.values()) for part in parts]
-            total += max(own)
-            shared = self.machine.step if self.machine.step is not None else 0
+            # Of the second core, in cycles of the first one's clock.
+            other = -(-own[1] * self.clocks[0] // self.clocks[1])
+            total += max(own[0], other)
+            shared = self.step if self.step is not None else 0
             for index, cycles in parts[0].items():
                 spent[0][index] = spent[0].get(index, 0) + cycles
                 elapsed[index] = elapsed.get(index, 0) + cycles
             spent[1][shared] = spent[1].get(shared, 0) + own[1]
-            elapsed[shared] = elapsed.get(shared, 0) + max(own[1] - own[0], 0)
+            elapsed[shared] = elapsed.get(shared, 0) + max(other - own[0], 0)
             if more[0] != more[1]:
                 raise self._apart(meeting)
             if not more[0]:
@@ -223,8 +263,8 @@ class _Run:
             )
             for layer in self.manifest.layers
         )  # fmt: skip
-        stacks = self.machine.stack_used_bytes(), self.machine.stack_of_second()
-        return SharedRun(self._outputs(), total, stacks, meeting, steps)
+        stacks = [core.machine.stack_used_bytes() for core in self.cores]
+        return SharedRun(self._outputs(), total, (stacks[0], stacks[1]), meeting, steps)
 
     def _apart(self, meeting: int) -> Exception:
         return error(
@@ -236,44 +276,46 @@ class _Run:
         )
 
     def _to_next_meeting(self, meeting: int) -> tuple[list[dict[int, int]], list[bool]]:
-        """Cycles by step of either core, and whether each comes to another meeting; the machine's
-        step is the first core's then.
-        """
-        step = self.machine.step
+        """Cycles by step of either core, and whether each comes to another meeting."""
+        step = after = self.step
         parts: list[dict[int, int]] = [{}, {}]
         more = [False, False]
-        after = step
         for core in self.order:
+            here = self.cores[core]
+            machine = here.machine
+            machine.write_arena(0, self.arena)
             self._set_words(core, meeting)
-            self.machine.step = step
-            counts = self.counter.begin()
-            if step is not None and self.machine.on_step is not None:
-                self.machine.on_step(step)
-            more[core] = self.machine.go_on(core, self.timeout_seconds)
-            self.counter.end()
-            account = self.accountant.settle(counts)
+            machine.step = step
+            counts = here.counter.begin()
+            if step is not None and machine.on_step is not None:
+                machine.on_step(step)
+            more[core] = machine.go_on(self.timeout_seconds)
+            here.counter.end()
+            self.arena = machine.read_arena(0, self.manifest.arena_bytes)
+            account = here.accountant.settle(counts)
             parts[core] = {index: cost.cycles for index, cost in account.steps.items()}
             first = min(parts[core], default=0) if step is None else step
             rest = account.outside.cycles
             parts[core][first] = parts[core].get(first, 0) + rest
             if core == 0:
-                after = self.machine.step
-        self.machine.step = after
+                after = machine.step
+        self.step = after
         return parts, more
 
     def _set_words(self, core: int, meeting: int) -> None:
         """As if the other core had come to the meeting right before."""
         if meeting == 0:
             return
-        words = [meeting, meeting]
-        words[core] = meeting - 1
-        data = b"".join(word.to_bytes(4, "little") for word in words)
         entry = next(item for item in self.manifest.buffers if item.name == _MEETINGS)
-        self.machine.write_arena(entry.offset, data)
+        pitch = entry.bytes // 2
+        for number in (0, 1):
+            word = meeting - (number == core)
+            offset = entry.offset + number * pitch
+            self.cores[core].machine.write_arena(offset, word.to_bytes(4, "little"))
 
     def _outputs(self) -> tuple[Array, ...]:
         return tuple(
-            np.frombuffer(self.machine.read_arena(entry.start, entry.bytes), dtype=entry.dtype)
+            np.frombuffer(self.arena[entry.start : entry.start + entry.bytes], dtype=entry.dtype)
             .reshape(entry.shape)
             .copy()
             for entry in self.manifest.outputs
