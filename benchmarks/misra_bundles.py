@@ -230,6 +230,9 @@ def _interfaces() -> dict[str, Checked]:
         "digits on two cores, cortex-m0plus": Checked(
             digits, "cortex-m0plus", interface=InterfaceOptions(cores=2)
         ),
+        "digits on two cores of different kinds, cortex-m7": Checked(
+            digits, "cortex-m7", interface=InterfaceOptions(cores=2), board="stm32h745"
+        ),
         "rows streamed, cortex-m4": Checked(
             rows_and_offsets, m4, inputs=InputOptions(streamed=("lines",))
         ),
