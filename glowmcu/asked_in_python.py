@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from glowmcu.lazy_dataclass import dataclass
 
 #: Where a model in memory is said to be. No file is there: data beside it cannot be meant.
 MEMORY = "<memory>"

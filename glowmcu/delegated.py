@@ -5,9 +5,10 @@ the others stay with the core.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.number_text import count as count_text
 
 

@@ -11,11 +11,12 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeGuard, TypeVar
 
 from glowmcu.errors import GlowmcuError, Problem
+from glowmcu.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

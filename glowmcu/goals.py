@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from glowmcu.lazy_dataclass import dataclass
 
 
 class Goal(Enum):

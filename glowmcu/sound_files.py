@@ -8,7 +8,6 @@ Source: Microsoft and IBM 1991, Multimedia Programming Interface (RIFF); mmreg.h
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from glowmcu import limits
 from glowmcu.array_files import ArrayFileError
+from glowmcu.lazy_dataclass import dataclass
 
 _INTEGERS, _FLOATS, _EXTENSIBLE = 1, 3, 0xFFFE
 _MOST_CHANNELS = 64

@@ -22,7 +22,7 @@ LEAVES = {
     "discovery", "error_codes", "errors", "examples", "file_writing", "given_amount",
     "given_once", "given_paths", "goals",
     "host_compiler", "index_notation", "input_options", "installation", "instrument",
-    "interface_options", "labels", "lazy", "libjit_headers", "limits", "manifest",
+    "interface_options", "labels", "lazy", "lazy_dataclass", "libjit_headers", "limits", "manifest",
     "name_lists", "notebook", "number_text",
     "option_words", "planning_progress", "quality", "quality_text", "real_units", "resources",
     "simplified", "size_forms", "slides", "sound_files", "stack_use", "string_categories",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from glowmcu.api.given_model import (
@@ -34,6 +34,7 @@ from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.kernels.kernel import Target
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.number_text import count
 from glowmcu.pipeline import float_graph

@@ -13,11 +13,11 @@ import itertools
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from glowmcu.emit_c.texts import Texts
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.libjit_headers import INCLUDE, included_headers, libjit_closure
 from glowmcu.resources import resource_dir
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -18,6 +17,7 @@ from glowmcu.errors import error
 from glowmcu.facts.document import FILE_NAME as FACTS
 from glowmcu.facts.document import Facts, read_facts
 from glowmcu.given_paths import is_there
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import FILE_NAME as MANIFEST
 from glowmcu.manifest import Manifest, read_manifest
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from glowmcu.ir.operation import (
     constant,
 )
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType, element_type_of
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.comparison import Select
 
 MAX_RANK = 16

@@ -14,9 +14,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+
+from glowmcu.lazy_dataclass import dataclass
 
 Number = int | float
 

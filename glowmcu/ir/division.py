@@ -8,11 +8,12 @@ phase the other neither reads nor writes: `verify_division.py` proves it for eve
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from glowmcu.ir.kernel_code import KernelCode, Overlap, RowRule
+from glowmcu.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from glowmcu.ir.instructions import Buffer, Run

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from glowmcu.errors import ExitCode, error
 from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 from glowmcu.training import Training

@@ -7,7 +7,7 @@ has follows from the offsets (`memplan/divide_rows.py`): a way is good for the o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from glowmcu.errors import GlowmcuError
@@ -18,6 +18,7 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.kernels.selection.pieces import band_code, channel_codes
 from glowmcu.kernels.selection.row_kernels import row_rules
 from glowmcu.kernels.selection.select import Selection
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memplan.divide_rows import (
     Costs,
     Layout,

@@ -11,10 +11,10 @@ dies there. Three ways keep them apart, the quickest that holds is taken:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from glowmcu.ir.division import Bytes, Phase, Place, Turn, meet
 from glowmcu.ir.kernel_code import RowRule
+from glowmcu.lazy_dataclass import dataclass
 
 #: Whether a kernel may write units [first, end) with its operand `number` `gap` bytes above them.
 Promise = Callable[[int, int, int, int], bool]

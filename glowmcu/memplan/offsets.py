@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from glowmcu.ir.program import BUFFER_ALIGN, Program
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memplan.alignment import required_align
 from glowmcu.memplan.overlap import Relation, relations
 from glowmcu.memplan.placement import Block, Sharing, problem

@@ -9,13 +9,13 @@ of their own: they are added one after the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.broadcasting import (
     ElementwiseOperation,
     broadcast_shape,

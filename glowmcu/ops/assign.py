@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from glowmcu.ir.operation import Signature
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.copy import Copy
 from glowmcu.ops.registry import operation
 

@@ -6,7 +6,6 @@ Every element of the result depends on the operands' elements at the same (broad
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from glowmcu.ir.operation import Operation, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.fixed_point import quantize_multiplier
 from glowmcu.ops.ranges import enumerated, is_enumerable, unrestricted
 

@@ -7,13 +7,13 @@ and saturate (not-a-number becomes 0), where C and the reference kernel leave th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, Rounding, Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.ranges import enumerated, is_enumerable, unrestricted
 from glowmcu.ops.registry import operation
 

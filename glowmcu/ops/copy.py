@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.registry import operation
 
 

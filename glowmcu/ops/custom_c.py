@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from glowmcu.errors import GlowmcuError, error
 from glowmcu.host_compiler import SharedLibrary, complaint, library_command
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.types import Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.libjit_headers import libjit_closure
 from glowmcu.limits import tensor_bytes
 from glowmcu.ops.registry import operation

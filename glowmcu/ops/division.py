@@ -9,13 +9,13 @@ are 0 here and arbitrary there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.broadcasting import is_plain_integer
 from glowmcu.ops.elementwise import Arithmetic, Scale
 from glowmcu.ops.fixed_functions import count_leading_zeros, reciprocal

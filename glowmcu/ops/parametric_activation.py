@@ -6,11 +6,10 @@ quantized in between.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.real_functions import RealFunction
 from glowmcu.ops.registry import operation
 

@@ -8,13 +8,12 @@ Source: TensorFlow Lite `internal/common.cc` (`MultiplyByQuantizedMultiplier` of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.fixed_point import Int64Array, Requantization, requantization, wrap_int32
 
 #: |accumulator| of int64 must stay below: then its product with 15 bits stays inside int64.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from glowmcu.errors import error
 from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quant.profile import tensor_names
 from glowmcu.quant.sample_source import evenly_picked
 from glowmcu.quant.samples import Samples

@@ -8,7 +8,7 @@ QUANTIZE, DEQUANTIZE and requantization once, where another form is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import Array, Constant, Operation, OperationError, constant
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Quantization, TensorType, element_type_of
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.ops.stored_attributes import with_stored_attributes
 from glowmcu.quant.options import Interface, QuantizationOptions

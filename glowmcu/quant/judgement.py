@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +18,7 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quality import (
     BEST_DB,
     Demands,

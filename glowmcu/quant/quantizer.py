@@ -13,11 +13,12 @@ everything is done again without it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.errors import error
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.types import ElementType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quant.convert import Formats, convert_graph
 from glowmcu.quant.equalization import equalize
 from glowmcu.quant.four_bits import choose_four_bit_nodes

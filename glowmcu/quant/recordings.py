@@ -10,7 +10,7 @@ import codecs
 import csv
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quant.data_sets import ASIDE
 from glowmcu.quant.samples import Samples, samples_of
 from glowmcu.sound_files import load_sound

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from glowmcu.errors import error
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quant.data_sets import (
     as_array,
     described,

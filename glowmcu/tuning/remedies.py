@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.kernels.kernel import Target
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quality import BEST_DB, Demands, Figures, QualityEntry, RemedyEntry
 from glowmcu.quant.judgement import Judge
 from glowmcu.quant.options import QuantizationOptions

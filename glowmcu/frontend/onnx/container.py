@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from glowmcu.frontend.onnx.functions import (
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
+from glowmcu.lazy_dataclass import dataclass
 
 OLDEST_OPSET = 5
 _MAX_RANK = 16

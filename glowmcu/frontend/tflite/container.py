@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ from glowmcu.errors import GlowmcuError, error
 from glowmcu.frontend.tflite.schema import schema_names
 from glowmcu.frontend.tflite.sparsity import dense
 from glowmcu.ir.types import Shape
+from glowmcu.lazy_dataclass import dataclass
 
 MAX_RANK = 8
 #: Where an operator code has its number, in the table of its fields.

@@ -7,13 +7,13 @@ several operators in one loop) needs to know nothing else about them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from glowmcu.discovery import enter, import_members
 from glowmcu.ir.operation import Operation, Signature
 from glowmcu.kernels.kernel import ConstantArray, Parameters
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False)

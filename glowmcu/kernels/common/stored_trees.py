@@ -7,7 +7,6 @@ are turned over: a core compares words, and no float.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.kernels.kernel import Site, once_a_site
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.trees import TreeEnsemble, real_features
 
 #: Behind the bits of the least float32, turned over: what is not a number comes before or behind.

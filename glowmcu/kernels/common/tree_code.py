@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
@@ -16,6 +15,7 @@ from glowmcu.kernels.common.stored_trees import Key, StoredTrees, real_of_key
 from glowmcu.kernels.common.tree_assembly import TreeNode, tree_assembly
 from glowmcu.kernels.common.tree_ranks import Ranks
 from glowmcu.kernels.common.tree_rows import RowKind, Rows
+from glowmcu.lazy_dataclass import dataclass
 
 _BLOCK = 32
 _MOST_BLOCKS = 3

@@ -8,7 +8,7 @@ into scratch, each row once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -48,6 +48,7 @@ from glowmcu.kernels.kernel import (
     once_a_site,
 )
 from glowmcu.kernels.requantization.forms import FormKind
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
 

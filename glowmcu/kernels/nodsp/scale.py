@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.ir.operation import Array
@@ -11,6 +9,7 @@ from glowmcu.kernels.common.layer_fields import literal_shifts
 from glowmcu.kernels.kernel import ConstantArray, Field, Parameters, Site
 from glowmcu.kernels.requantization.forms import requantization_task
 from glowmcu.kernels.requantization.narrow import NarrowForm, find_narrow_form
+from glowmcu.lazy_dataclass import dataclass
 
 _NARROW_SHARE = 0.5
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.requantization.forms import RequantizationTask, remembered
 from glowmcu.kernels.requantization.thresholds import Staircase, picked
+from glowmcu.lazy_dataclass import dataclass
 
 _HALF_BITS = 16
 _MOST_POSTSHIFT = 24

@@ -8,7 +8,7 @@ set as if the other core had come right before. Contention for the bus is left o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 from glowmcu import cores
 from glowmcu.cores import Core
 from glowmcu.errors import ExitCode, error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest, read_manifest
 from glowmcu.verify.cortex_m.attribution import Accountant
 from glowmcu.verify.cortex_m.build import build_bundle

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.board import Board
 from glowmcu.cores import core
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import read_manifest
 from glowmcu.verify.firmware import build_firmware, serial_port
 from glowmcu.verify.flash.tools import TOOLS, Command, Tool, tools_for

@@ -10,7 +10,6 @@ four bits (nibbles.py) are four words a four, from which r5 takes parts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from glowmcu.kernels.dsp.dense.direct_even_assembly import even_entry, even_unit
 from glowmcu.kernels.dsp.dense.nibbles import GROUP, MASKS
@@ -20,6 +19,7 @@ from glowmcu.kernels.dsp.dense.requantization_assembly import (
     parted_sums,
 )
 from glowmcu.kernels.dsp.dense.stream import BlockLayout
+from glowmcu.lazy_dataclass import dataclass
 
 #: What the loads begin with where a round is entered, before or behind them.
 ENTERED = "ldr r4, [r0, "

@@ -12,9 +12,9 @@ word of the next four outputs, r12 bytes from output to output, lr outputs left.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from glowmcu.kernels.requantization.forms import FormKind
+from glowmcu.lazy_dataclass import dataclass
 
 _SUMS = ("r4", "r5", "r6", "r7")
 #: Offsets in the stack frame. In the order of the arguments: scratch, out, block, pass.
