@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import tflite
 
 from glowmcu import limits
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.types import Shape
 from glowmcu.lazy_dataclass import dataclass
 

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import tflite
 
-from glowmcu.frontend.tflite.schema import schema_enum
+from glowmcu.frontend.tflite.schema import schema_enum, tflite
 from glowmcu.frontend.tflite.writer_options import OptionValue, operator_code, write_options
 from glowmcu.lazy_dataclass import dataclass
 
