@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from math import prod
 
 import numpy as np
-import tflite
 
 from glowmcu.frontend.tflite.container import ModelRecord, damaged_file, read_container
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.operation import Array
 from glowmcu.lazy_dataclass import dataclass
 
