@@ -16,6 +16,7 @@ from benchmarks import foreign_models
 from benchmarks.mcunet import mcunet_vww
 from benchmarks.models import MODELS, REPO
 from glowmcu.compilation import Compilation, Options
+from glowmcu.cores import Core
 from glowmcu.goals import Goal
 from glowmcu.ir.operation import Operation
 from glowmcu.kernels.kernel import Kernel, load_kernels
@@ -76,7 +77,7 @@ def compiled(data: bytes, core: str, goal: Goal, without: str = "") -> Compilati
         for operation, variants in load_kernels().items()
     }
 
-    def left() -> dict[type[Operation], tuple[Kernel, ...]]:
+    def left(_: Core) -> dict[type[Operation], tuple[Kernel, ...]]:
         return known
 
     with mock.patch.object(select, "load_kernels", left):

@@ -8,6 +8,7 @@ frameworks) is left to the function.
 from __future__ import annotations
 
 import ast
+import builtins
 import collections.abc
 import functools
 import importlib
@@ -89,9 +90,11 @@ def _hint(function: Callable[..., object], name: str) -> Any:  # noqa: ANN401 - 
     module = sys.modules[function.__module__]
     names = dict(vars(module))
     for node in ast.walk(ast.parse(text, mode="eval")):
-        if isinstance(node, ast.Name) and node.id in _imported_for_types(module.__name__):
+        if not isinstance(node, ast.Name) or node.id in names or hasattr(builtins, node.id):
+            continue  # the module's source need not be read for it
+        if node.id in _imported_for_types(module.__name__):
             source, original = _imported_for_types(module.__name__)[node.id]
-            names.setdefault(node.id, getattr(importlib.import_module(source), original))
+            names[node.id] = getattr(importlib.import_module(source), original)
     try:
         return eval(text, names)
     except NameError:

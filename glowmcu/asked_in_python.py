@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 #: Where a model in memory is said to be. No file is there: data beside it cannot be meant.
 MEMORY = "<memory>"
@@ -26,7 +27,7 @@ def in_python(text: str) -> str:
     >>> in_python("fix it: --define N=1 --define T=1..9; `glowmcu compile --define N=1`")
     "fix it: define={'N': 1, 'T': (1, 9)}; `glowmcu compile --define N=1`"
     """
-    return _COMMAND_OR_OPTIONS.sub(lambda found: found["command"] or _arguments(found[0]), text)
+    return _command_or_options().sub(lambda found: found["command"] or _arguments(found[0]), text)
 
 
 @dataclass(frozen=True)
@@ -162,13 +163,17 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--steps": Argument("steps"),
 }  # fmt: skip
 
-_OPTION = "|".join(
-    rf"{option}(?![\w-])(?: (?:{argument.value}))?" for option, argument in ARGUMENTS.items()
-)
-_COMMAND_OR_OPTIONS = re.compile(
-    rf"(?P<command>`(?:glowmcu )?[a-z]+ [^`]*`|\bglowmcu [a-z]+ [^,;]*)"
-    rf"|(?<![\w-])(?:{_OPTION})(?: (?:{_OPTION}))*"
-)
+
+@cache
+def _command_or_options() -> re.Pattern[str]:
+    """Made when there is something to say: it is as long as all options together."""
+    option = "|".join(
+        rf"{option}(?![\w-])(?: (?:{argument.value}))?" for option, argument in ARGUMENTS.items()
+    )
+    return re.compile(
+        rf"(?P<command>`(?:glowmcu )?[a-z]+ [^`]*`|\bglowmcu [a-z]+ [^,;]*)"
+        rf"|(?<![\w-])(?:{option})(?: (?:{option}))*"
+    )
 
 
 def _arguments(text: str) -> str:

@@ -11,8 +11,10 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Protocol, TypeGuard, TypeVar
 
 from glowmcu.errors import GlowmcuError, Problem
@@ -104,21 +106,26 @@ def _origin(item: object) -> tuple[str, str]:
 
 
 @cache
-def import_members(package_name: str) -> None:
-    """Import the modules in `package_name`, its folders' too, and its entry-point group, by name.
+def import_members(
+    package_name: str, is_wanted: Callable[[ModuleType], bool] | None = None
+) -> None:
+    """Import the modules in `package_name`, its folders' too (those that are wanted), and its
+    entry-point group, by name.
 
     Importing is what registers: operators, importers, kernels and build systems use decorators.
     Raises GM750, GM751, GM753 with all plug-ins of the group that do not load.
     """
-    _import_modules(package_name)
+    _import_modules(importlib.import_module(package_name), is_wanted)
     load_plugins(package_name, _is_anything, "a module")
 
 
-def _import_modules(package_name: str) -> None:
-    package = importlib.import_module(package_name)
-    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
-        name = f"{package_name}.{module.name}"
-        _import_modules(name) if module.ispkg else importlib.import_module(name)
+def _import_modules(
+    package: ModuleType, is_wanted: Callable[[ModuleType], bool] | None = None
+) -> None:
+    for inner in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
+        module = importlib.import_module(f"{package.__name__}.{inner.name}")
+        if inner.ispkg and (is_wanted is None or is_wanted(module)):
+            _import_modules(module, is_wanted)
 
 
 def load_plugins(
@@ -259,14 +266,27 @@ class _Selectable(Protocol):
     """What `entry_points()` gives; Python 3.10 and later call its type differently."""
 
     @property
-    def groups(self) -> set[str]: ...
+    def groups(self) -> AbstractSet[str]: ...
 
     def select(self, *, group: str) -> Iterable[EntryPoint]: ...
+
+
+class _NoEntries:
+    """Of an installation where no package adds to this one."""
+
+    groups = frozenset[str]()
+
+    def select(self, *, group: str) -> Iterable[EntryPoint]:
+        return ()
 
 
 @cache
 def _entry_points(search_path: tuple[str, ...]) -> _Selectable:
     """Reading every installed package's metadata takes long; once a search path is enough."""
+    from glowmcu.installed_packages import may_add_to
+
+    if not may_add_to("glowmcu", search_path):
+        return _NoEntries()
     from importlib.metadata import entry_points
 
     return entry_points()

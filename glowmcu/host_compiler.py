@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from multiprocessing.util import Finalize
 from pathlib import Path
 
 from glowmcu import installation
@@ -26,6 +25,8 @@ class SharedLibrary:
     """A shared library in a folder of its own, which is removed with it."""
 
     def __init__(self) -> None:
+        from multiprocessing.util import Finalize
+
         folder = tempfile.mkdtemp(prefix="glowmcu-")
         self.path = Path(folder) / "bundle.so"
         # Runs in workers of pools, too, which end without what `atexit` would do.

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-import tflite
 
 from glowmcu.frontend.tflite.container import ModelRecord, damaged_file, read_container
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.operation import Array
 
 _OPERATOR = "CUSTOM ethos-u"

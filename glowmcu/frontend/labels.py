@@ -8,10 +8,7 @@ of a classifier.
 from __future__ import annotations
 
 import ast
-import io
 import json
-import zipfile
-import zlib
 from collections.abc import Collection
 
 from glowmcu import limits
@@ -21,15 +18,12 @@ from glowmcu.frontend.onnx.container import read_properties
 from glowmcu.frontend.read_model import is_onnx
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.graph import Graph
-from glowmcu.labels import NO_LABELS_HINT, checked_labels, labels_of_text, too_large
+from glowmcu.labels import NO_LABELS_HINT, checked_labels, too_large
 
-_MOST_FILES = 256
+#: Where a zip archive ends, and how far that may be from the end of the file: a comment is behind.
+_END_OF_ARCHIVE, _LONGEST_END = b"PK\x05\x06", 22 + (1 << 16)
 #: Names that a note has of a list, and characters in all.
 _SAID, _MOST_TEXT = 8, 400
-_ZIP_ERRORS = (
-    zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError,
-    ValueError, OverflowError, MemoryError, ImportError,
-)  # fmt: skip
 #: Properties of ONNX files that hold class names, by who writes them: Ultralytics, Hugging Face,
 #: others.
 _PROPERTIES = ("names", "id2label", "class_names", "classes", "labels")
@@ -64,45 +58,11 @@ def _found(
         return (), ()
     if is_onnx(data, file_name):
         return _of_onnx(data, file_name)
-    end = io.BytesIO(data)
-    return (_of_archive(end, file_name, sizes) if zipfile.is_zipfile(end) else ()), ()
+    if _END_OF_ARCHIVE not in data[-_LONGEST_END:]:
+        return (), ()
+    from glowmcu.frontend.attached_labels import labels_of_archive
 
-
-def _of_archive(file: io.BytesIO, file_name: str, sizes: Collection[int]) -> tuple[str, ...]:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            entries = archive.infolist()
-            if len(entries) > _MOST_FILES:
-                raise error(
-                    "GM125", f"{len(entries)} files are attached; {_MOST_FILES} are taken at most",
-                    file_name, NO_LABELS_HINT,
-                )  # fmt: skip
-            texts = [entry for entry in entries if entry.filename.lower().endswith(".txt")]
-            named = [entry for entry in texts if "label" in entry.filename.lower()]
-            found = [_of_entry(archive, entry, file_name) for entry in named or texts]
-    except _ZIP_ERRORS as cause:
-        raise error(
-            "GM124", f"the files attached to the model cannot be read: {cause}", file_name,
-            NO_LABELS_HINT,
-        ) from cause  # fmt: skip
-    fitting = [labels for labels in found if len(labels) in sizes]
-    if fitting:
-        return fitting[0]
-    return found[0] if named and found else ()
-
-
-def _of_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, file_name: str) -> tuple[str, ...]:
-    """No more is unpacked than is taken: what an archive says of sizes is not believed."""
-    where = f"{file_name}, attached file {entry.filename[:80]!r}"
-    most = limits.label_bytes()
-    if entry.file_size > most:
-        raise too_large(where)
-    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        # Others take memory by what the archive says: LZMA up to 4 GiB for its dictionary.
-        raise error("GM124", "an attached file is packed in an unusual way", where, NO_LABELS_HINT)
-    with archive.open(entry) as stream:
-        data = stream.read(most + 1)
-    return labels_of_text(data, where)
+    return labels_of_archive(data, file_name, sizes), ()
 
 
 def _of_onnx(data: bytes, file_name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

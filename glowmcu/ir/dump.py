@@ -12,15 +12,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from glowmcu.errors import error
 from glowmcu.file_writing import write_text_file
 from glowmcu.ir.graph import Graph
-from glowmcu.ir.graph_picture import missing_dot, print_dot, render_svg
 from glowmcu.ir.program import Program
-from glowmcu.ir.text import print_graph, print_program, write_sidecar
-from glowmcu.ir.text.sidecar import Sidecar
+
+if TYPE_CHECKING:
+    from glowmcu.ir.text.sidecar import Sidecar
 
 _MARK = "// glowmcu: "
 _PICTURES = ("graph.dot", "graph.svg", "constants.npz")
@@ -28,7 +28,8 @@ _T = TypeVar("_T", Graph, Program)
 
 
 class IrDump:
-    """Watches a compilation; without a folder it does nothing. `notes` says what was skipped.
+    """Watches a compilation; without a folder it does nothing, and what prints is not imported.
+    `notes` says what was skipped.
 
     Raises GM220 when the folder cannot be written.
     """
@@ -48,16 +49,26 @@ class IrDump:
 
     def graph(self, name: str, graph: Graph) -> None:
         """The graph after stage `name`."""
+        if self._folder is None:
+            return
+        from glowmcu.ir.text import print_graph
+
         self._observe(name, graph, print_graph)
 
     def program(self, name: str, program: Program) -> None:
         """The program after stage `name`."""
+        if self._folder is None:
+            return
+        from glowmcu.ir.text import print_program
+
         self._observe(name, program, print_program)
 
     def finish(self, graph: Graph) -> None:
         """Draw the lowered graph and write the constants, if they are wanted."""
         if self._folder is None:
             return
+        from glowmcu.ir.graph_picture import missing_dot, print_dot, render_svg
+
         dot = print_dot(graph)
         self._write("graph.dot", dot)
         skipped = missing_dot()
@@ -70,8 +81,6 @@ class IrDump:
             self._guarded(self._write_constants)
 
     def _observe(self, name: str, item: _T, print_item: Callable[[_T, Sidecar], str]) -> None:
-        if self._folder is None:
-            return
         text = print_item(item, {} if self._constants is None else self._constants)
         if text != self._last:
             self._write(f"{self._stage:02}-{name}.mlir", f"{_MARK}after {name}\n{text}")
@@ -86,6 +95,8 @@ class IrDump:
 
     def _write_constants(self) -> None:
         assert self._constants is not None
+        from glowmcu.ir.text import write_sidecar
+
         write_sidecar(self._free("constants.npz"), self._constants)
 
     def _free(self, name: str) -> Path:

@@ -33,6 +33,8 @@ _PATTERNS = (
 #: is no larger, and of a larger one.
 _SEARCH_MACS = 40_000_000
 _FEWEST, _OF_LARGE = 4, 2
+#: Elements of a result that are looked at together.
+_AT_ONCE = 1 << 16
 #: Cost of interpreting a node of a loop's body, in multiply-accumulates.
 _NODE_MACS = 2000
 #: How often the vectors of a graph with states are gone through.
@@ -148,11 +150,16 @@ def _within(array: Array) -> Array:
     type holds, and real numbers unless they are 0, as behind a ReLU.
     """
     rows = array.reshape(-1, array.shape[-1] if array.ndim else 1)
-    free = rows != 0
-    if array.dtype.kind in "iu":
-        limits = np.iinfo(array.dtype)
-        free = (rows > limits.min) & (rows < limits.max)
-    inside: Array = np.mean(free, axis=0)
+    step = max(1, _AT_ONCE // rows.shape[1])
+    count = np.zeros(rows.shape[1], np.int64)
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        free = part != 0
+        if array.dtype.kind in "iu":
+            limits = np.iinfo(array.dtype)
+            free = (part > limits.min) & (part < limits.max)
+        count += free.sum(axis=0)
+    inside: Array = count / len(rows)
     return inside
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, wraps
+from types import ModuleType
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from glowmcu.cores import Core
@@ -263,9 +264,18 @@ def kernel(name: str, *operations: type[Operation]) -> Callable[[type[_K]], type
 
 
 @cache
-def load_kernels() -> dict[type[Operation], tuple[Kernel, ...]]:
-    """Variants by operator, sorted by name."""
-    import_members("glowmcu.kernels")
+def load_kernels(core: Core | None = None) -> dict[type[Operation], tuple[Kernel, ...]]:
+    """Variants by operator, sorted by name: all, or with a core at least those that accept anything
+    on it, so that other families of cores are not imported.
+
+    A room that is for some cores alone has a function `serves`.
+    """
+
+    def is_wanted(room: ModuleType) -> bool:
+        serves = getattr(room, "serves", None)
+        return core is None or serves is None or serves(core)
+
+    import_members("glowmcu.kernels", is_wanted)
     table: dict[type[Operation], tuple[Kernel, ...]] = {}
     for _, variant in sorted(_KERNELS.items()):
         for operation in variant.operations:

@@ -26,13 +26,14 @@ Pair = tuple[int, int]
 Padding = tuple[int, int, int, int]
 
 #: Elements of an image of which floats are made together.
-_IMAGE_AT_ONCE = 1 << 17
+_IMAGE_AT_ONCE = 1 << 16
 #: Window sums that become results together.
-_AT_ONCE = 1 << 16
+_AT_ONCE = 1 << 14
 #: Weights that are widened together.
-_WEIGHTS_AT_ONCE = 1 << 18
-#: Elements of windows that are copied to columns together.
-_COLUMNS_AT_ONCE = 1 << 19
+_WEIGHTS_AT_ONCE = 1 << 16
+#: Elements of windows that are copied to columns together: of integers, whose sums are exact in any
+#: parts, and of real numbers, whose last bits the parts may change.
+_COLUMNS_AT_ONCE, _REAL_COLUMNS_AT_ONCE = 1 << 17, 1 << 19
 
 
 def window_extent(kernel: int, dilation: int) -> int:
@@ -227,10 +228,11 @@ class Conv2D(_Convolution):
         is_widened = weights.dtype != x.dtype
         taps = kernel_h * kernel_w * depth_in
         step = max(1, _WEIGHTS_AT_ONCE // max(taps, 1)) if is_widened else max(per_group, 1)
+        columns_at_once = _COLUMNS_AT_ONCE if is_widened else _REAL_COLUMNS_AT_ONCE
         for group in range(groups):
             part = windows[..., group * depth_in : (group + 1) * depth_in]
             end = (group + 1) * per_group
-            for block in _blocks(windows.shape[:3], taps):
+            for block in _blocks(windows.shape[:3], taps, columns_at_once):
                 columns = part[block].reshape(-1, taps)
                 for start in range(end - per_group, end, step):
                     outs = slice(start, min(start + step, end))
@@ -251,16 +253,16 @@ class Conv2D(_Convolution):
         return pixels * weights.element_count
 
 
-def _blocks(pixels: tuple[int, ...], taps: int) -> Iterator[tuple[slice, ...]]:
+def _blocks(pixels: tuple[int, ...], taps: int, most: int) -> Iterator[tuple[slice, ...]]:
     """Parts of an image of windows, each of which is copied to columns: all at once where these
     have few elements, else some rows or some pixels of one.
     """
     n, height, width = pixels
-    if n * height * width * taps <= _COLUMNS_AT_ONCE:
+    if n * height * width * taps <= most:
         yield (slice(None),) * 3
         return
-    rows = max(1, min(height, _COLUMNS_AT_ONCE // max(n * width * taps, 1)))
-    wide = max(1, min(width, _COLUMNS_AT_ONCE // max(n * rows * taps, 1)))
+    rows = max(1, min(height, most // max(n * width * taps, 1)))
+    wide = max(1, min(width, most // max(n * rows * taps, 1)))
     for y in range(0, height, rows):
         for x in range(0, width, wide):
             yield slice(None), slice(y, y + rows), slice(x, x + wide)

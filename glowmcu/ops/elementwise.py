@@ -37,7 +37,7 @@ from glowmcu.ops.registry import operation
 
 _QUANTIZED = (ElementType.I8, ElementType.I16)
 #: Elements that are computed together.
-_AT_ONCE = 1 << 16
+_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True)

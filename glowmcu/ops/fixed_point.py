@@ -20,7 +20,7 @@ Int64Array = npt.NDArray[np.int64]
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 #: Numbers that are multiplied together.
-_AT_ONCE = 1 << 16
+_AT_ONCE = 1 << 14
 
 
 def round_half_away(value: float) -> int:
@@ -128,10 +128,14 @@ def exact_float(weights: Array, inputs: npt.DTypeLike) -> type[np.float32] | typ
     their zero point exactly: below 2^24 the fast one, below 2^53 the other.
     """
     rows = weights.reshape(len(weights), -1)
-    sizes = np.maximum(rows, 0).sum(axis=1, dtype=np.int64)
-    sizes -= np.minimum(rows, 0).sum(axis=1, dtype=np.int64)
+    step, largest = max(1, _AT_ONCE // max(rows.shape[1], 1)), 0
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        sizes = np.maximum(part, 0).sum(axis=1, dtype=np.int64)
+        sizes -= np.minimum(part, 0).sum(axis=1, dtype=np.int64)
+        largest = max(largest, int(sizes.max(initial=0)))
     info = np.iinfo(inputs)
-    most = int(sizes.max(initial=0)) * (int(info.max) - int(info.min))
+    most = largest * (int(info.max) - int(info.min))
     return np.float32 if most < 2**24 else np.float64
 
 

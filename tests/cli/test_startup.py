@@ -18,6 +18,8 @@ REPO = Path(__file__).resolve().parents[2]
 HEAVY = {"cffi", "flatbuffers", "jinja2", "numpy", "onnx", "tflite"}
 #: Modules at the end of a command: those of Python and click, and a few of the package's own.
 MOST_MODULES = {"--version": 180, "--help": 190, "explain": 220, "boards": 350}
+#: After a compilation of an int8 model: of them two thirds are the package's own.
+MOST_OF_COMPILING = 1060
 
 
 def modules_after(*arguments: str) -> set[str]:
@@ -52,9 +54,15 @@ def test_compiling_an_int8_file_imports_neither_quantization_nor_executors(tmp_p
         "cffi", "onnx", "unicorn", "glowmcu.frontend.onnx.reader", "glowmcu.quant.quantizer",
         "glowmcu.tuning", "glowmcu.verify.executors", "glowmcu.verify.firmware",
         "glowmcu.verify.serial", "glowmcu.delegation.vela", "glowmcu.learning.training_graph",
+        "glowmcu.kernels.helium.matrix", "glowmcu.kernels.dsp.mul",
     )  # fmt: skip
     assert "glowmcu.frontend.tflite.reader" in modules
     assert not modules & set(unused)
+    # Of the schema what the model has; no dump, no metadata of packages, no pools of processes.
+    assert sum(name.startswith("tflite.") for name in modules) < 40
+    unused_too = {"glowmcu.ir.text", "importlib.metadata", "multiprocessing", "zipfile"}
+    assert not modules & unused_too
+    assert len(modules) <= MOST_OF_COMPILING
 
 
 def test_a_command_looks_for_cycles_of_objects_less_often_and_leaves_python_as_it_was() -> None:

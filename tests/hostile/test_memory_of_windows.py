@@ -72,6 +72,6 @@ def test_convolutions_of_many_columns_go_a_part_at_a_time(monkeypatch: pytest.Mo
     x = random.normal(size=(2, 4, 9, 11)).astype(np.float32)
     (whole,) = run_graph(graph, [x])
     for most in (5 * 3 * 2 * 2, 5 * 3 * 2 * 2 * 4, 5 * 3 * 2 * 2 * 9 * 2):
-        monkeypatch.setattr(convolution, "_COLUMNS_AT_ONCE", most)
+        monkeypatch.setattr(convolution, "_REAL_COLUMNS_AT_ONCE", most)
         (parts,) = run_graph(graph, [x])
         np.testing.assert_allclose(parts, whole, rtol=1e-5, atol=1e-5)

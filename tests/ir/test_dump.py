@@ -13,7 +13,6 @@ from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.goals import Goal
-from glowmcu.ir import dump as ir_dump
 from glowmcu.ir import graph_picture
 from glowmcu.ir.equality import same_graph
 from glowmcu.ir.graph import Graph
@@ -135,8 +134,8 @@ def test_without_graphviz_the_report_says_what_is_missing(
 def test_a_picture_that_cannot_be_drawn_is_a_note_and_no_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ir_dump, "missing_dot", lambda: None)
-    monkeypatch.setattr(ir_dump, "render_svg", lambda dot: None)
+    monkeypatch.setattr(graph_picture, "missing_dot", lambda: None)
+    monkeypatch.setattr(graph_picture, "render_svg", lambda dot: None)
     assert dump(tmp_path).notes == ("graph.svg skipped: `dot` could not draw this graph",)
 
 

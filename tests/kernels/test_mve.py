@@ -104,7 +104,7 @@ def _no_other_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
         operation: tuple(one for one in variants if "dsp" not in one.name)
         for operation, variants in load_kernels().items()
     }
-    monkeypatch.setattr(select, "load_kernels", lambda: known)
+    monkeypatch.setattr(select, "load_kernels", lambda _: known)
 
 
 def build(layers: Layers) -> bytes:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import tflite
 
 from glowmcu.frontend.tflite.importer import Unsupported
-from glowmcu.frontend.tflite.schema import schema_names
+from glowmcu.frontend.tflite.schema import schema_names, tflite
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.fixed_point import round_half_away
 from glowmcu.ops.real import FLOAT_MAX

@@ -16,13 +16,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import tflite
 from flatbuffers.number_types import Int32Flags
-from tflite.utils import BUILTIN_OPCODE2NAME
 
 from glowmcu import limits
 from glowmcu.errors import GlowmcuError, error
-from glowmcu.frontend.tflite.schema import schema_names
+from glowmcu.frontend.tflite.schema import schema_names, tflite
 from glowmcu.frontend.tflite.sparsity import dense
 from glowmcu.ir.types import Shape
 
@@ -203,7 +201,7 @@ class _Reader:
         if number == tflite.BuiltinOperator.CUSTOM:
             custom = (code.CustomCode() or b"")[:80].decode("utf-8", "replace")
             return f"CUSTOM {custom}".strip()
-        return str(BUILTIN_OPCODE2NAME.get(number, f"builtin {number}"))
+        return schema_names("BuiltinOperator").get(number, f"builtin {number}")
 
     def operator(
         self, record: Any, index: int, codes: list[str], tensor_count: int

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import tflite
-
 from glowmcu.frontend.control_flow import (
     MAX_NODES,
     MAX_OPERATORS,
@@ -21,6 +19,7 @@ from glowmcu.frontend.control_flow_nodes import Inside, LoopPart, Place, add_if,
 from glowmcu.frontend.tflite.container import DECODE_ERRORS, OperatorRecord, described
 from glowmcu.frontend.tflite.custom_c import importers_with
 from glowmcu.frontend.tflite.importer import Import, importer, load_importers
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.frontend.tflite.unsupported import unsupported_operator
 from glowmcu.frontend.tflite.variables import (
     assign_current,

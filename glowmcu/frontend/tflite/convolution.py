@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import tflite
 
 from glowmcu.frontend.tflite.activation_range import fused_clamp
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType, Shape
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D, Padding, same_padding

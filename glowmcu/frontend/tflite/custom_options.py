@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import tflite
 
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.flexbuffer import read_numbers
 from glowmcu.frontend.tflite.importer import Import, Unsupported
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType, TensorType
 

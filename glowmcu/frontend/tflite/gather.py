@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import tflite
 
 from glowmcu.frontend.tflite.axes import positive_axis
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.gather import Gather, GatherNd
 from glowmcu.ops.quantization import Dequantize

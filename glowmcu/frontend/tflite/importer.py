@@ -12,13 +12,13 @@ from functools import cache, wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
-import tflite
 
 from glowmcu.discovery import enter, import_members
 from glowmcu.frontend.control_flow import Effort, expect_shallow
 from glowmcu.frontend.graph_builder import GraphBuilder, ShapeCheck
 from glowmcu.frontend.known_inputs import bound_data, must_be_known, open_batches
 from glowmcu.frontend.tflite.container import ModelRecord, OperatorRecord
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.frontend.tflite.tensors import (
     constant_data,
     dynamic_shape,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tflite
-
 from glowmcu.frontend.tflite.axes import positive_axis
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.graph import Value
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.shape import Reshape

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import tflite
 
 from glowmcu.frontend.tflite.container import OperatorRecord, TensorRecord
 from glowmcu.frontend.tflite.importer import (
@@ -16,6 +15,7 @@ from glowmcu.frontend.tflite.importer import (
     real_values,
     tensor_type,
 )
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.frontend.tflite.variable_tensors import emit_updating, variable
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType, Quantization, TensorType

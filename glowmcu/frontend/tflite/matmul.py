@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tflite
-
 from glowmcu.frontend.tflite.activation_range import fused_clamp
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.convolution import bias_or_zeros
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 from glowmcu.ops.shape import Reshape
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tflite
-
 from glowmcu.frontend.tflite.activation_range import fused_clamp
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.convolution import positive_pair, spatial_padding
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ops.pooling import AveragePool2D, L2Pool2D, MaxPool2D
 
 _OPERATIONS: dict[str, type[AveragePool2D | L2Pool2D | MaxPool2D]] = {

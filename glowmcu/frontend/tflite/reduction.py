@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tflite
-
 from glowmcu.frontend.tflite.axes import axes_operand
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, importer
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ops.reduction import (
     Mean,
     ReduceAll,

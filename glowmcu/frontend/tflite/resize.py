@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import tflite
-
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ops.resize import ResizeBilinear, ResizeNearestNeighbor
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tflite
-
 from glowmcu.frontend.tflite.axes import axis_operand, integer_list
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ops.scan import ArgMax, ArgMin, CumSum, TopK
 
 

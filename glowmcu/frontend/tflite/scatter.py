@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import tflite
 
 from glowmcu.frontend.tflite.axes import integer_list, positive_axis
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.gather import expect_inside
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.comparison import Equal, Select
 from glowmcu.ops.scatter import Combine, ScatterNd

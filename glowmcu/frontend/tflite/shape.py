@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import tflite
 
 from glowmcu.frontend.graph_builder import MAX_RANK
 from glowmcu.frontend.tflite.axes import integer_list, positive_axis
 from glowmcu.frontend.tflite.complex_numbers import complex_value, import_reshaped
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import Shape
 from glowmcu.ops.shape import Reshape

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import tflite
 
 from glowmcu import limits
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.types import Shape
 
 _Ints = npt.NDArray[np.int64]

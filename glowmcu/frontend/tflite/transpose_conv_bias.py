@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import struct
 
-import tflite
-
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.convolution import positive_pair
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
 from glowmcu.frontend.tflite.operands import operands
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ops.transpose_conv import TransposeConv2D
 
 #: The struct that the options are: padding, stride along the width, along the height.

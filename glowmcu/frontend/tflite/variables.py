@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import tflite
 
 from glowmcu.frontend.tflite.container import ModelRecord, OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, importer, load_importers, tensor_type
+from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.frontend.tflite.variable_tensors import InnerTensors
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions

@@ -13,10 +13,9 @@ from typing import Any
 import flatbuffers
 import numpy as np
 import numpy.typing as npt
-import tflite
 
 from glowmcu.errors import error
-from glowmcu.frontend.tflite.schema import schema_enum
+from glowmcu.frontend.tflite.schema import schema_enum, tflite
 from glowmcu.frontend.tflite.writer_options import OptionValue, operator_code
 from glowmcu.frontend.tflite.writer_tables import (
     OperatorCode,

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import tflite
 
-from glowmcu.frontend.tflite.schema import schema_enum
+from glowmcu.frontend.tflite.schema import schema_enum, tflite
 from glowmcu.frontend.tflite.writer_options import OptionValue, operator_code, write_options
 
 BUFFER_ALIGNMENT_BYTES = 16

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 from glowmcu.discovery import enter, import_members
@@ -50,9 +51,13 @@ def element_code(*operations: type[Operation]) -> Callable[[CodeFunction], CodeF
 
 @cache
 def load_element_codes() -> dict[type[Operation], CodeFunction]:
-    """All functions by operator."""
-    import_members("glowmcu.kernels")
+    """All functions by operator; they are in rooms for any core."""
+    import_members("glowmcu.kernels", _is_for_any_core)
     return dict(_CODES)
+
+
+def _is_for_any_core(room: ModuleType) -> bool:
+    return not hasattr(room, "serves")
 
 
 def element_code_of(op: Operation, signature: Signature) -> ElementCode | None:

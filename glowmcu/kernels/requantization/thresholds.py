@@ -360,12 +360,17 @@ def _bounds(
     channel = used.nonzero()[0]
     at = np.concatenate([points.at, ends.at], axis=1)[used]
     least = np.concatenate([points.least, ends.least], axis=1)[used]
-    bounds = -(-least[:, np.newaxis] // slopes[channel]) - at[:, np.newaxis]
+    # -(-least // slope) - at, or its negative, in the place of the slopes: these are most numbers.
+    bounds = slopes[channel]
+    np.floor_divide(-least[:, np.newaxis], bounds, out=bounds)
+    bounds += at[:, np.newaxis]
+    if sign > 0:
+        np.negative(bounds, out=bounds)
     result = np.full(slopes.shape, -_FAR)
     counts = used.sum(axis=1)
     has_any = counts.nonzero()[0]
     starts = (counts.cumsum() - counts)[has_any]
-    result[has_any] = np.maximum.reduceat(sign * bounds, starts, axis=0)
+    result[has_any] = np.maximum.reduceat(bounds, starts, axis=0)
     return result
 
 

@@ -195,7 +195,7 @@ def select_kernels(
         try:
             if key not in memory.selections:
                 is_decided = choices is not None and choices.decides(node)
-                others = () if is_decided else _others(node, possible[node])
+                others = () if is_decided else _others(node, possible[node], target)
                 found = _selection(sites[node], target, variant, possible[node])
                 found = replace(found, possible=tuple(allowed[node]), of_one_row=others)
                 memory.selections[key] = found
@@ -240,11 +240,11 @@ def _selection(
     return Selection(site.node, variant, costs[variant], code, others, work, site, target)
 
 
-def _others(node: Node, accepting: Mapping[Kernel, Cost]) -> tuple[Kernel, ...]:
+def _others(node: Node, accepting: Mapping[Kernel, Cost], target: Target) -> tuple[Kernel, ...]:
     """The operator's variants that do not accept the node; none if weights are to stay int8."""
     if _with_int8_weights(accepting):
         return ()
-    known = load_kernels().get(type(node.op), ())
+    known = load_kernels(target.core).get(type(node.op), ())
     return tuple(variant for variant in known if variant not in accepting)
 
 
@@ -276,7 +276,7 @@ def _candidates(site: Site, target: Target, forced_variant: str) -> dict[Kernel,
 
     Acceptance may take long proofs, which sweeps of thousands of layers need not make for all.
     """
-    variants = load_kernels().get(type(site.node.op), ())
+    variants = load_kernels(target.core).get(type(site.node.op), ())
     asked = sorted(variants, key=lambda variant: variant.name != forced_variant)
     found: dict[Kernel, Cost] = {}
     for variant in asked:
@@ -287,7 +287,7 @@ def _candidates(site: Site, target: Target, forced_variant: str) -> dict[Kernel,
     if can_transpose(site.node):
         found |= _transposed(found, site, target, variants)
     if can_convolve(site):
-        blocks = map(subpixel, load_kernels().get(Conv2D, ()))
+        blocks = map(subpixel, load_kernels(target.core).get(Conv2D, ()))
         found |= {
             item: item.calibrated_cost(site, target)
             for item in blocks

@@ -58,7 +58,7 @@ def _stack(sizes: list[int] | None) -> KernelStack | None:
     return None if sizes is None else KernelStack(*sizes)
 
 
-@cache
 def _table() -> dict[str, Any]:
+    """All cores': megabytes, of which a compilation wants the row of one."""
     stored: dict[str, Any] = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
     return stored
