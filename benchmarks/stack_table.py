@@ -1,5 +1,5 @@
-"""`python -m benchmarks.stack_table`: measure stacks, write the stack table
-(glowmcu/kernels/selection/stack_table.json).
+"""`python -m benchmarks.stack_table`: measure stacks, write the stack tables
+(glowmcu/kernels/selection/stack_tables).
 
 Layers of every variant are compiled into programs of their own, alone and a few together, whole and
 by rows; the machine code is walked (`stack_walk.py`) and the greatest of each function is kept.
@@ -46,7 +46,12 @@ from glowmcu.input_options import InputOptions
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.kernel import load_kernels
-from glowmcu.kernels.selection.stack_table import TABLE_FILE, optimization
+from glowmcu.kernels.selection.stack_table import (
+    MEASURED_FILE,
+    optimization,
+    read_table,
+    table_file,
+)
 from glowmcu.lowering.passes import lower
 from glowmcu.pipeline import compile_model
 from glowmcu.stack_use import CoreStacks, FrameStacks, KernelStack, KernelUse, greatest
@@ -225,17 +230,20 @@ def row(core_name: str, goal: Goal, chosen: Sequence[str] = ()) -> dict[str, Any
 
 def _store_chosen(core_name: str, rows: Mapping[str, Any]) -> None:
     """Some variants anew; what is known of the others stays, and is as old as it is."""
-    table = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
-    table["sources"] = kernel_sources_digest()
+    table = read_table(table_file(core_name))
     for name, found in rows.items():
-        table["cores"][core_name][name]["kernels"] |= found["kernels"]
-    text = json.dumps(table, indent=1, sort_keys=True)
-    TABLE_FILE.write_text(text + "\n", encoding="utf-8")
+        table[name]["kernels"] |= found["kernels"]
+    _write(table_file(core_name), table)
+    _write(MEASURED_FILE, {**read_table(MEASURED_FILE), "sources": kernel_sources_digest()})
+
+
+def _write(path: Path, table: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def _expect_others_of_today(chosen: Sequence[str], cores: Sequence[str]) -> None:
     """What changed since the table was written concerns the `chosen` variants alone."""
-    table = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
+    table = read_table(MEASURED_FILE)
     changed = changed_since(table["sources"])
     same = table["compiler"] == compiler_version() and changed is not None
     assert same, "the others are of another compiler or of unknown kernels: measure all of them"
@@ -249,16 +257,12 @@ def _store(core_name: str, rows: Mapping[str, Any]) -> None:
     for one, other in (("-O2", "-Os"), ("-Os", "-O2")):
         for name, size in rows[one]["frames"].items():
             rows[one]["frames"][name] = size or rows[other]["frames"][name]
-    table: dict[str, Any] = {"cores": {}}
-    if TABLE_FILE.is_file():
-        table = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
-    table["compiler"], table["sources"] = compiler_version(), kernel_sources_digest()
+    compilers = read_table(MEASURED_FILE)["compilers"]
     if core(core_name).is_riscv:
-        version = toolchain.compiler_version(core(core_name).flags)
-        table.setdefault("compilers", {})[core_name] = version
-    table["cores"][core_name] = rows
-    text = json.dumps(table, indent=1, sort_keys=True)
-    TABLE_FILE.write_text(text + "\n", encoding="utf-8")
+        compilers[core_name] = toolchain.compiler_version(core(core_name).flags)
+    measured = {"compiler": compiler_version(), "sources": kernel_sources_digest()}
+    _write(MEASURED_FILE, {**measured, "compilers": compilers})
+    _write(table_file(core_name), rows)
 
 
 def main() -> None:

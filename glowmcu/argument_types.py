@@ -15,7 +15,9 @@ import importlib
 import inspect
 import numbers
 import os
+import re
 import sys
+import textwrap
 import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NewType, ParamSpec, TypeVar, Union, get_args, get_origin
@@ -26,6 +28,8 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _LONGEST_VALUE = 60
 _UNIONS = (Union, types.UnionType)
+#: What a module imports for a type checker only.
+_FOR_TYPES = re.compile(r"^if TYPE_CHECKING:\n((?:(?: .*)?\n)+)", re.MULTILINE)
 #: Mappings of whose values the functions themselves say more: GM714 names the ways to give a size.
 _TOLD_ELSEWHERE = ("define",)
 
@@ -105,14 +109,13 @@ def _hint(function: Callable[..., object], name: str) -> Any:  # noqa: ANN401 - 
 def _imported_for_types(module: str) -> Mapping[str, tuple[str, str]]:
     """Names that a module imports for a type checker only: where each is, and its name there."""
     try:
-        tree = ast.parse(inspect.getsource(sys.modules[module]))
+        blocks = _FOR_TYPES.findall(inspect.getsource(sys.modules[module]))
     except OSError:
         return {}
     return {
         alias.asname or alias.name: (node.module, alias.name)
-        for block in ast.walk(tree)
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
-        for node in block.body
+        for block in blocks
+        for node in ast.parse(textwrap.dedent(block)).body
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     }

@@ -1,7 +1,8 @@
-"""Bytes of stack that functions take: `stack_table.json`, which `benchmarks.stack_table` makes.
+"""Bytes of stack that functions take: `stack_tables`, which `benchmarks.stack_table` makes.
 
 For every kernel the greatest of what was measured in programs of its own; what its text tells of
-(frames of assembly, local arrays) is taken off and added again for a bundle.
+(frames of assembly, local arrays) is taken off and added again for a bundle. A compilation wants
+one core's table; all of them are megabytes when they are read.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import Any
 from glowmcu.goals import Goal
 from glowmcu.stack_use import CoreStacks, FrameStacks, KernelStack, KernelUse
 
-TABLE_FILE = Path(__file__).with_name("stack_table.json")
+TABLES = Path(__file__).with_name("stack_tables")
+#: Compilers, and of which kernels all tables are.
+MEASURED_FILE = TABLES / "measured.json"
 
 
 def optimization(goal: Goal) -> str:
@@ -31,12 +34,11 @@ SAME_CODE = {
 @cache
 def core_stacks(core: str, goal: Goal) -> CoreStacks | None:
     """Stacks measured on the core; None for one on which none were."""
-    table = _table()
     measured = SAME_CODE.get(core, core)
-    row = table["cores"].get(measured, {}).get(optimization(goal))
-    if row is None:
+    if not table_file(measured).is_file():
         return None
-    compiler = table["compilers"].get(measured, table["compiler"])
+    row, by = read_table(table_file(measured))[optimization(goal)], read_table(MEASURED_FILE)
+    compiler = by["compilers"].get(measured, by["compiler"])
     kernels = {
         variant: {kind: KernelUse(*map(_stack, uses)) for kind, uses in kinds.items()}
         for variant, kinds in row["kernels"].items()
@@ -44,21 +46,26 @@ def core_stacks(core: str, goal: Goal) -> CoreStacks | None:
     return CoreStacks(compiler, FrameStacks(**row["frames"]), kernels)
 
 
+def table_file(core: str) -> Path:
+    """Where the core's table is, by optimization."""
+    return TABLES / f"{core}.json"
+
+
 def measured_cores() -> tuple[str, ...]:
-    """Names of the cores that the table has, sorted."""
-    return tuple(sorted(_table()["cores"]))
+    """Names of the cores that have a table, sorted."""
+    return tuple(sorted(path.stem for path in TABLES.glob("*.json") if path != MEASURED_FILE))
 
 
 def measured_sources() -> str:
     """A digest of the kernels' C when they were measured: `benchmarks.kernel_sources` makes it."""
-    return str(_table()["sources"])
+    return str(read_table(MEASURED_FILE)["sources"])
 
 
 def _stack(sizes: list[int] | None) -> KernelStack | None:
     return None if sizes is None else KernelStack(*sizes)
 
 
-def _table() -> dict[str, Any]:
-    """All cores': megabytes, of which a compilation wants the row of one."""
-    stored: dict[str, Any] = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
+def read_table(path: Path) -> dict[str, Any]:
+    """What such a file holds."""
+    stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return stored
