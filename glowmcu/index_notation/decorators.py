@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from glowmcu.index_notation.statements import DefinitionError, Reduction, Schedule, Statement
 
-#: What may be computed at once.
-MOST_LANES = 8
+#: What may be computed at once of an index, and of all of a target's together.
+MOST_LANES, MOST_VALUES = 8, 64
 
 
 def read_schedules(
-    decorators: Sequence[ast.expr], statements: Sequence[Statement]
+    decorators: Sequence[ast.expr], statements: Sequence[Statement], others: AbstractSet[str]
 ) -> Mapping[str, Schedule]:
-    """By target. Raises DefinitionError for other words, and for loops that are not there."""
+    """By target; `others` are names that are no indices. Raises DefinitionError for other words,
+    and for loops that are not there.
+    """
     found: dict[str, dict[str, dict[str, int]]] = {}
     for node in decorators:
         what = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
@@ -34,11 +38,13 @@ def read_schedules(
         found.setdefault(str(names[0]), {}).setdefault(what, {}).update(
             {str(name): count for name, count in (order or counts).items()}
         )
-    _check(found, statements)
+    _check(found, statements, others)
     return found
 
 
-def _check(schedules: Mapping[str, Schedule], statements: Sequence[Statement]) -> None:
+def _check(
+    schedules: Mapping[str, Schedule], statements: Sequence[Statement], others: AbstractSet[str]
+) -> None:
     """That each names a target and loops that it has."""
     for target, given in schedules.items():
         own = [each for each in statements if each.target == target]
@@ -46,7 +52,7 @@ def _check(schedules: Mapping[str, Schedule], statements: Sequence[Statement]) -
             raise DefinitionError(f"a schedule of {target}, which no statement has as its target")
         for what, names in given.items():
             for name, count in names.items():
-                if not any(name in _loops_of(each) for each in own):
+                if not any(name in _loops_of(each, others) for each in own):
                     raise DefinitionError(f"@{what}: {target} has no loop over {name}")
                 if what == "tile" and not any(name in each.indices for each in own):
                     hint = "@unroll takes indices that are reduced over"
@@ -58,18 +64,27 @@ def _check(schedules: Mapping[str, Schedule], statements: Sequence[Statement]) -
                     raise DefinitionError(f"@unroll: {target} is not reduced over {name}; {hint}")
                 if not 1 <= count <= MOST_LANES:
                     raise DefinitionError(f"@{what}: {name} = {count}; 1 to {MOST_LANES} are taken")
-        _check_nesting(target, list(given.get("reorder", {})), own)
+        lanes = [*given.get("tile", {}).values(), *given.get("unroll", {}).values()]
+        if math.prod(lanes) > MOST_VALUES:
+            what = f"{math.prod(lanes)} values of {target} at once; {MOST_VALUES} are taken"
+            raise DefinitionError(what)
+        _check_nesting(target, list(given.get("reorder", {})), own, others)
 
 
-def _loops_of(statement: Statement) -> set[str]:
-    names = {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)}
-    return names | set(statement.indices)
+def _loops_of(statement: Statement, others: AbstractSet[str]) -> set[str]:
+    """Indices of a statement."""
+    nodes = list(ast.walk(statement.value))
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    names = {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called}
+    return (names | set(statement.indices)) - others
 
 
-def _check_nesting(target: str, order: Sequence[str], own: Sequence[Statement]) -> None:
+def _check_nesting(
+    target: str, order: Sequence[str], own: Sequence[Statement], others: AbstractSet[str]
+) -> None:
     """Loops over what is reduced stay inside of the target's: one sum is made at a time."""
     for each in own:
-        kinds = [name in each.indices for name in order if name in _loops_of(each)]
+        kinds = [name in each.indices for name in order if name in _loops_of(each, others)]
         if kinds != sorted(kinds, reverse=True):
             what = f"@reorder: loops that {target} is reduced over stay inside of the others"
             raise DefinitionError(what)

@@ -86,7 +86,10 @@ def read_definition(text: str) -> Definition:
             f"it has {len(inputs)} operands and {len(statements)} statements; at least one of each "
             f"and at most {_MOST_STATEMENTS} statements make sense", function.lineno,
         )  # fmt: skip
-    schedules = read_schedules(function.decorator_list, statements)
+    sizes = {size for form in inputs for size in form.sizes}
+    others = {form.name for form in (*inputs, *outputs)} | sizes | {*attributes}
+    others |= {each.target for each in statements}
+    schedules = read_schedules(function.decorator_list, statements, others)
     found = Definition(function.name, inputs, outputs, attributes, statements, schedules)
     _check_names(found, function.lineno)
     return found
