@@ -72,6 +72,15 @@ def layout(units: int, unit_bytes: int, slower: float, offset: int) -> Layout:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("split", "offset"), [(3, 0), (4, 0), (3, 8), (4, 8), (8, 0)])
+def test_a_split_that_is_given_holds_only_where_a_line_begins(split: int, offset: int) -> None:
+    """Pieces that are layers of their own cannot meet elsewhere: such a layer stays whole."""
+    given = replace(layout(12, 8, 4.0, offset), split=split)
+    is_apart = (offset + 8 * split) % LINE == 0
+    assert given.are_apart((0, split), (split, 12)) is is_apart
+    assert (one_phase(given, lambda *_: True) is not None) is is_apart
+
+
 @pytest.mark.parametrize("slower", [1.0, 4.0])
 @pytest.mark.parametrize("offset", range(0, LINE, 4))
 @pytest.mark.parametrize("unit_bytes", [4, 12, 20, 32, 36, 320])
