@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import zipfile
+from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,12 @@ from glowmcu.installed_packages import may_add_to
 
 OURS = "[console_scripts]\nx = y:z\n\n[glowmcu.kernels]\nnew = there:kernel\n"
 OTHERS = "[console_scripts]\nx = glowmcu.cli:main\n\n[other.kernels]\nnew = there:kernel\n"
+
+
+@pytest.fixture(autouse=True)
+def pythons_own_finders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the finders of what other tests import, such as the package importlib_metadata's."""
+    monkeypatch.setattr(sys, "meta_path", [BuiltinImporter, FrozenImporter, PathFinder])
 
 
 def declared(folder: Path, name: str, text: str) -> str:
