@@ -26,13 +26,13 @@ from glowmcu.kernels.selection.select import Selection, code_bytes
 from glowmcu.manifest import Manifest, PipelineEntry
 from glowmcu.memplan.planner import Plan
 from glowmcu.name_lists import names_text, pairs_text
-from glowmcu.open_size.graphs import OpenGraphs
 from glowmcu.planning_progress import PlanningObserver
 from glowmcu.quality import QualityEntry
 from glowmcu.simplified import SimplificationEntry
 from glowmcu.slides import slides_text
 
 if TYPE_CHECKING:
+    from glowmcu.open_size.graphs import OpenGraphs
     from glowmcu.quant.request import QuantizationRequest, QuantizedModel
 
 

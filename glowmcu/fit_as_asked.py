@@ -33,10 +33,8 @@ from glowmcu.memory_fit import (
     in_dense_parts,
     pack_weights,
     quickest_on_board,
-    share_between_cores,
     stage_weights,
 )
-from glowmcu.open_size.fit import fit_open
 from glowmcu.planning_progress import PlanningWatch
 from glowmcu.stack_use import KnownCosts
 
@@ -81,6 +79,8 @@ class _Asked:
         why = _why_uncoded(options, model) if options.goal is Goal.FLASH else ""
         notes = (f"constants are stored as for --optimize size: {why}",) if why else ()
         if model.sizes is not None:
+            from glowmcu.open_size.fit import fit_open
+
             target = self._target(options.goal)
             wanted = options.budgets, options.kernels, model.model_file
             return Fitted(*fit_open(model.sizes, target, *wanted), notes)
@@ -92,6 +92,8 @@ class _Asked:
             return Fitted(fit, None, (*notes, *self._prefetch_notes(fit)))
         fit = self._plain(options.goal)
         if options.interface.cores > 1:
+            from glowmcu.memory_fit.two_cores import share_between_cores
+
             free = options.kernels is None
             partner = _partner(options)
             shared = share_between_cores(fit, options.budgets, model.external, free, partner)

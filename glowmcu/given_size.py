@@ -29,13 +29,12 @@ Prepare = Callable[[bytes, str, Options], Prepared]
 
 
 def prepared_at_sizes(data: bytes, file_name: str, options: Options, prepare: Prepare) -> Prepared:
-    """What `prepare` makes of the model; of a size that is open at the largest, with `sizes`.
+    """What `prepare` makes of the model at the largest of its open sizes, with `sizes`.
 
     Raises GM144, GM147, GM148 and what `prepare` raises; a range that works is in the hint.
     """
     size = options.inputs.open_size
-    if size is None:
-        return prepare(data, file_name, options)
+    assert size is not None
     try:
         return _prepared_at_sizes(data, file_name, options, size, prepare)
     except GlowmcuError as problem:

@@ -33,10 +33,9 @@ from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import error, said_of
 from glowmcu.fit_as_asked import Fitted, costs_of, fit_as_asked
 from glowmcu.frontend.labels import labels_of as labels_of  # noqa: PLC0414 - multirate, too
-from glowmcu.frontend.notes import notes_on_file
+from glowmcu.frontend.notes import notes_on_file as notes_on_file  # noqa: PLC0414 - multirate, too
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.state_pairs import state_notes, with_states
-from glowmcu.given_size import golden_vectors_at_sizes, prepared_at_sizes
 from glowmcu.input_options import InputOptions, streamed_input_name
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
@@ -117,15 +116,6 @@ def float_graph(
     return prepare_for_quantization(imported, observer)
 
 
-def model_notes(
-    data: bytes, file_name: str, inputs: InputOptions | None = None, quantizing: bool = False
-) -> tuple[str, ...]:
-    """What is taken for granted where the file leaves it open, in sentences; `quantizing` as in
-    `notes_on_file`.
-    """
-    return notes_on_file(data, file_name, inputs, quantizing)
-
-
 def profile_model(
     data: bytes,
     file_name: str,
@@ -204,6 +194,8 @@ def _vectors(model: Prepared) -> tuple[GoldenVector, ...]:
     if sizes is None:
         found = golden_vectors(model.imported)
     else:
+        from glowmcu.given_size import golden_vectors_at_sizes
+
         found = golden_vectors_at_sizes(sizes, exact_outputs(model.imported))
     for vector in found:
         graph = model.imported
@@ -217,7 +209,12 @@ def _vectors(model: Prepared) -> tuple[GoldenVector, ...]:
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
     options.interface.check(streamed_input_name(options.inputs, file_name), file_name)
-    prepared = prepared_at_sizes(data, file_name, options, _prepared)
+    if options.inputs.open_size is None:
+        prepared = _prepared(data, file_name, options)
+    else:
+        from glowmcu.given_size import prepared_at_sizes
+
+        prepared = prepared_at_sizes(data, file_name, options, _prepared)
     layers = prepared.imported.metadata.get(KEPT_LAYERS)
     is_free = options.inputs.slide_layers is None
     if layers is None or not is_free:
@@ -260,7 +257,7 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
     dump.finish(lowered)
     labels, label_notes = labels_of(data, file_name, imported, options.interface)
     notes = (
-        *model_notes(data, file_name, options.inputs, quantized is not None), *side_notes,
+        *notes_on_file(data, file_name, options.inputs, quantized is not None), *side_notes,
         *state_notes(imported, options.inputs),
     )  # fmt: skip
     return Prepared(

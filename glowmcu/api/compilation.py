@@ -33,7 +33,6 @@ from glowmcu.interface_options import InterfaceOptions, Weights
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.kernels.kernel import Target
 from glowmcu.labels import read_labels
-from glowmcu.multirate.compilation import PipelineFiles, compile_pipeline, refuse_choices
 from glowmcu.option_words import (
     IoWord,
     Layout,
@@ -55,6 +54,7 @@ from glowmcu.training import Numbers, training_of
 if TYPE_CHECKING:
     from glowmcu.api.quantization import ProfileGiven, SamplesGiven
     from glowmcu.kernels.selection.choices import KernelChoices
+    from glowmcu.multirate.compilation import PipelineFiles
     from glowmcu.quant.choices import Quantization
     from glowmcu.quant.profiling import ProfilingObserver
     from glowmcu.quant.request import QuantizationRequest
@@ -150,6 +150,8 @@ def compile(
     if pipeline is None:
         refuse_stored_weights(given, quantization, inputs)
     elif chosen is not None and not chosen.is_default:
+        from glowmcu.multirate.compilation import refuse_choices
+
         refuse_choices(pipeline.description)
     options = Options(
         name=default_name(Path(given.name)) if name is None else name, board=found.name,
@@ -182,6 +184,8 @@ def _judged(
             from glowmcu.api.judged import judged_pipeline
 
             pipeline = judged_pipeline(pipeline, demands, target, options.rounding)
+        from glowmcu.multirate.compilation import compile_pipeline
+
         return partial(compile_pipeline, pipeline), options
     if options.quantization is not None:
         from glowmcu.api.judged import judged

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from glowmcu.api.given_model import (
     ExampleInputs,
@@ -12,8 +13,12 @@ from glowmcu.api.given_model import (
     read_given,
 )
 from glowmcu.api.model_file import read_model_file
-from glowmcu.multirate.compilation import PipelineFiles
-from glowmcu.multirate.description import SUFFIX, read_description
+
+if TYPE_CHECKING:
+    from glowmcu.multirate.compilation import PipelineFiles
+
+#: Of files that describe pipelines.
+_SUFFIX = ".toml"
 
 
 def read_source(
@@ -25,7 +30,7 @@ def read_source(
     `read_given`, GM150.
     """
     path = file_of(model)
-    if path is not None and path.suffix.lower() == SUFFIX:
+    if path is not None and path.suffix.lower() == _SUFFIX:
         pipeline = GivenModel(b"", str(path), path)
         return pipeline, read_pipeline(path, preprocess)
     return read_given(model, example_inputs), None
@@ -33,6 +38,9 @@ def read_source(
 
 def read_pipeline(path: Path, preprocess: str | Path | None = None) -> PipelineFiles:
     """The pipeline with all that it names. Raises GM110 and GM150, GM3xx for samples."""
+    from glowmcu.multirate.compilation import PipelineFiles
+    from glowmcu.multirate.description import read_description
+
     description = read_description(path)
     models = {stage.name: read_model_file(stage.model) for stage in description.stages}
     requests = {}

@@ -17,12 +17,13 @@ from glowmcu.custom_c import CustomGiven
 from glowmcu.errors import error
 from glowmcu.file_writing import write_file
 from glowmcu.frontend.export_graph import export_graph
+from glowmcu.frontend.notes import notes_on_file
 from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.kernels.kernel import Target
 from glowmcu.option_words import ExportWord, RoundingWord, SearchWord
-from glowmcu.pipeline import graph_with_border, model_notes
+from glowmcu.pipeline import graph_with_border
 from glowmcu.quality import Demands, QualityEntry, unmeasured
 from glowmcu.quant.choices import Quantization
 from glowmcu.quant.images import read_preprocessing
@@ -115,7 +116,7 @@ def notes_on(
     """
     inputs = inputs_of(input_shapes, define, bind, states, custom=custom)
     given = read_given(model)
-    return model_notes(given.data, given.name, inputs, quantizing=True)
+    return notes_on_file(given.data, given.name, inputs, quantizing=True)
 
 
 def known_quality(profile: str | Path) -> tuple[QualityEntry, ...]:

@@ -15,8 +15,8 @@ from glowmcu.api.quantization import SamplesGiven
 from glowmcu.argument_types import arguments_checked
 from glowmcu.bundle import Bundle
 from glowmcu.errors import GlowmcuError, error
-from glowmcu.frontend.notes import has_dynamic_ranges
 from glowmcu.frontend.tflite.container import read_container
+from glowmcu.frontend.tflite.notes import has_dynamic_ranges
 from glowmcu.frontend.tflite.tensors import input_sizes
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Value

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from glowmcu.asked_in_python import is_in_memory
 from glowmcu.errors import ExitCode, Problem
 from glowmcu.frontend.open_shapes import shape_option
 from glowmcu.frontend.unsupported import Unsupported
@@ -119,6 +120,22 @@ def open_batches(inputs: Mapping[str, Sizes | None], options: InputOptions) -> d
         ):
             found[name] = tuple(size if isinstance(size, int) else 1 for size in sizes)
     return found
+
+
+def batch_note(
+    inputs: Mapping[str, Sizes | None], options: InputOptions, file_name: str
+) -> tuple[str, ...]:
+    """Which inputs have a batch of 1 that the file leaves open."""
+    shapes = open_batches(inputs, options)
+    if not shapes:
+        return ()
+    texts = {name: "x".join(map(str, shape)) for name, shape in shapes.items()}
+    listed = ", ".join(f"{name} is {text}" for name, text in texts.items())
+    option = shape_option(*next(iter(shapes.items())))
+    what = "model" if is_in_memory(file_name) else "file"
+    return (
+        f"the {what} leaves the batch open: it is 1 ({listed}); {option} says so, or another size",
+    )
 
 
 def hinted_at_batch(problems: Sequence[Problem], batches: Mapping[str, Shape]) -> list[Problem]:

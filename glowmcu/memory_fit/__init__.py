@@ -9,7 +9,6 @@ from glowmcu.memory_fit.fitter import RAM_SLOWDOWN, fit_memory, memory_curve
 from glowmcu.memory_fit.least_flash import FlashSaver
 from glowmcu.memory_fit.partner import Partner
 from glowmcu.memory_fit.staging import FlashWaits, stage_weights
-from glowmcu.memory_fit.two_cores import share_between_cores
 
 __all__ = [
     "RAM_SLOWDOWN",
@@ -24,6 +23,5 @@ __all__ = [
     "memory_curve",
     "pack_weights",
     "quickest_on_board",
-    "share_between_cores",
     "stage_weights",
 ]

@@ -26,7 +26,7 @@ from glowmcu.pipeline import (
     application_graph,
     compile_prepared,
     labels_of,
-    model_notes,
+    notes_on_file,
 )
 from glowmcu.quality import QualityEntry
 from glowmcu.slides import Slide
@@ -173,7 +173,7 @@ def _graph(
     io = "int8" if cameras and request is not None else ""
     inputs = InputOptions(io=io, slides=slides, cameras=cameras)
     graph, said = application_graph(data, name, request, options.rounding, inputs)
-    return graph, (*model_notes(data, name, inputs, request is not None), *said)
+    return graph, (*notes_on_file(data, name, inputs, request is not None), *said)
 
 
 def _data_input(stage: StageDescription, files: PipelineFiles) -> str:

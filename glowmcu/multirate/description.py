@@ -33,7 +33,6 @@ from glowmcu.labels import checked_labels
 
 # The standard library has the TOML reader since Python 3.11; `tomli` is the same code before that.
 _TOML = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-SUFFIX = ".toml"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
 _MOST_BYTES = 1 << 20
 #: Far more than any of them makes sense; sums of scores stay within 32 bits.

@@ -13,7 +13,7 @@ from glowmcu.ir.operation import Array
 from glowmcu.ir.value_range import Int64Array, ValueRange
 
 #: Weights that are looked at together: what is made of them takes eight bytes for each.
-_AT_ONCE = 1 << 17
+_AT_ONCE = 1 << 15
 
 
 def accumulator_range(

@@ -26,14 +26,14 @@ Pair = tuple[int, int]
 Padding = tuple[int, int, int, int]
 
 #: Elements of an image of which floats are made together.
-_IMAGE_AT_ONCE = 1 << 16
+_IMAGE_AT_ONCE = 1 << 15
 #: Window sums that become results together.
 _AT_ONCE = 1 << 14
 #: Weights that are widened together.
-_WEIGHTS_AT_ONCE = 1 << 16
+_WEIGHTS_AT_ONCE = 1 << 15
 #: Elements of windows that are copied to columns together: of integers, whose sums are exact in any
 #: parts, and of real numbers, whose last bits the parts may change.
-_COLUMNS_AT_ONCE, _REAL_COLUMNS_AT_ONCE = 1 << 17, 1 << 19
+_COLUMNS_AT_ONCE, _REAL_COLUMNS_AT_ONCE = 1 << 16, 1 << 19
 
 
 def window_extent(kernel: int, dilation: int) -> int:

@@ -9,10 +9,11 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.known_inputs import Sizes, open_batches
+from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.types import Shape
-from glowmcu.pipeline import model_notes, reference_graph
+from glowmcu.pipeline import reference_graph
 from tests.support.check_model import check_model
 from tests.support.onnx_models import finished
 from tests.support.oracle import run_litert_reference
@@ -99,14 +100,14 @@ def relu(sizes: list[Any]) -> bytes:
 def test_onnx_files_need_no_option_for_it(batch: Any) -> None:
     data = relu([batch, 3, 4])
     assert reference_graph(data, "m.onnx").inputs[0].type.shape == (1, 3, 4)
-    assert "it is 1 (x is 1x3x4)" in model_notes(data, "m.onnx")[0]
+    assert "it is 1 (x is 1x3x4)" in notes_on_file(data, "m.onnx")[0]
 
 
 @pytest.mark.parametrize("sizes", [["N", "T", 4], [1, None, 4], ["seq", 4], [None]])
 def test_other_open_sizes_are_asked_for(sizes: list[Any]) -> None:
     with pytest.raises(GlowmcuError, match="GM104"):
         reference_graph(relu(sizes), "m.onnx")
-    assert model_notes(relu(sizes), "m.onnx") == ()
+    assert notes_on_file(relu(sizes), "m.onnx") == ()
 
 
 def reshaped(formats: str) -> bytes:
@@ -173,7 +174,7 @@ def dilated(dtype: str) -> bytes:
 def test_a_batch_that_grows_inside_the_network_is_no_contradiction(dtype: str) -> None:
     data = dilated(dtype)
     check_model(data, oracle=run_litert_reference)
-    assert "it is 1 (x is 1x12x1x4)" in model_notes(data, "m.tflite")[0]
+    assert "it is 1 (x is 1x12x1x4)" in notes_on_file(data, "m.tflite")[0]
 
 
 def test_sizes_that_the_file_fixes_still_have_to_agree() -> None:

@@ -58,8 +58,7 @@ def picked(record: _Channels, channels: Int64Array | slice) -> _Channels:
 class Staircase:
     """How clamped outputs rise with accumulators, which lie in [low, high] without the bias.
 
-    Arrays have a row a channel. `firsts` has the least accumulator, bias included, of each output
-    above the clamp's least; `ends` are the outputs at both ends of the range.
+    Arrays have a row a channel. `ends` are the outputs at both ends of the range.
     """
 
     multipliers: Int64Array
@@ -67,7 +66,6 @@ class Staircase:
     bias: Int64Array
     low: Int64Array
     high: Int64Array
-    firsts: Int64Array
     ends: Int64Array
     zero_point: int
     clamp: tuple[int, int]
@@ -76,6 +74,15 @@ class Staircase:
     def pick(self, channels: Int64Array | slice) -> Staircase:
         """Some channels of it."""
         return picked(self, channels)
+
+    @cached_property
+    def firsts(self) -> Int64Array:
+        """The least accumulator, bias included, of each of `outputs_above`."""
+        firsts = np.empty((len(self.bias), len(self.outputs_above)), np.int64)
+        for start in range(0, len(firsts), _CHANNELS_AT_ONCE):
+            some = slice(start, start + _CHANNELS_AT_ONCE)
+            firsts[some] = _thresholds(self.pick(some))
+        return firsts
 
     @property
     def is_constant(self) -> BoolArray:
@@ -184,16 +191,11 @@ def staircase(
     rounding: Rounding,
 ) -> Staircase:
     """Of a layer's requantization; `accumulator_range` is without the bias."""
-    none = np.zeros((len(bias), 0), np.int64)
+    unknown = np.zeros((len(bias), 2), np.int64)
     bare = Staircase(
-        multipliers, shifts, bias, *accumulator_range, none, none, zero_point, clamp, rounding
-    )  # fmt: skip
-    ends = bare.outputs(np.stack(accumulator_range, axis=1) + bias[:, np.newaxis])
-    firsts = np.empty((len(bias), len(bare.outputs_above)), np.int64)
-    for start in range(0, len(bias), _CHANNELS_AT_ONCE):
-        some = slice(start, start + _CHANNELS_AT_ONCE)
-        firsts[some] = _thresholds(bare.pick(some))
-    return replace(bare, firsts=firsts, ends=ends)
+        multipliers, shifts, bias, *accumulator_range, unknown, zero_point, clamp, rounding
+    )
+    return replace(bare, ends=bare.outputs(np.stack(accumulator_range, axis=1) + bias[:, None]))
 
 
 def _thresholds(stairs: Staircase) -> Int64Array:

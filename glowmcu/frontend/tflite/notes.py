@@ -1,0 +1,73 @@
+"""What a user should know about a `.tflite` file besides what it computes."""
+
+from __future__ import annotations
+
+import math
+
+from glowmcu.frontend.formats import format_of_package
+from glowmcu.frontend.known_inputs import batch_note
+from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord, read_container
+from glowmcu.frontend.tflite.tensors import input_sizes
+from glowmcu.input_options import InputOptions
+
+
+def notes_on_tflite(
+    data: bytes, file_name: str, options: InputOptions, quantizing: bool
+) -> tuple[str, ...]:
+    """Sentences on the file. Raises GM101, GM103."""
+    model = read_container(data, file_name)
+    batch = batch_note(input_sizes(model), options, file_name)
+    return (*batch, *_weights_note(model, quantizing))
+
+
+def has_dynamic_ranges(data: bytes, file_name: str) -> bool:
+    """Whether a `.tflite` file has integer weights of float layers, whose activations a runtime
+    quantizes as it runs, or not at all. Raises GM101.
+    """
+    if format_of_package(data, file_name) is not None:
+        return False
+    records = _small_weights(read_container(data, file_name))
+    return any("INT" in record.type_name for record in records)
+
+
+def _small_weights(model: ModelRecord) -> list[TensorRecord]:
+    """Weights that the file stores smaller than float32 for float layers: a converter's
+    dynamic-range or float16 quantization.
+    """
+    read = {
+        index
+        for op in model.operators
+        if all(model.tensors[output].type_name == "FLOAT32" for output in op.outputs)
+        for index in op.inputs
+        if index >= 0
+    }
+    records = [model.tensors[index] for index in sorted(read)]
+    return [
+        record
+        for record in records
+        if record.data is not None
+        and (record.type_name == "FLOAT16" or (record.scales and "INT" in record.type_name))
+        and record.type_name != "INT32"
+    ]
+
+
+def _weights_note(model: ModelRecord, quantizing: bool) -> tuple[str, ...]:
+    """Bytes of weights that the file stores smaller than float32 for float layers."""
+    small = _small_weights(model)
+    if not small:
+        return ()
+    stored = sum(len(record.data or b"") for record in small)
+    real = 4 * sum(math.prod(record.shape) for record in small)
+    kinds = " and ".join(sorted({record.type_name.lower() for record in small}))
+    if quantizing:
+        return (
+            f"{stored} B of weights are rounded to {kinds} in the file, and these are what is "
+            "quantized; the float model that it was made of may lose less",
+        )
+    return (
+        f"the file holds {stored} B of weights as {kinds}, but activations are float and stay "
+        "exact (LiteRT rounds them to int8 for some layers): int8 weights of CONV_2D and "
+        "FULLY_CONNECTED stay int8 in flash and become float32 while a layer runs, but where "
+        f"--optimize speed gains by more flash; all would be {real} B of float32; int8 throughout, "
+        "by samples, is smaller and faster: --samples DATA, or glowmcu profile",
+    )
