@@ -196,7 +196,10 @@ class _Loops:
         sides = [node.left, node.comparators[0]]
         kind = FLOAT if FLOAT in map(self._type, sides) else INT
         left, right = (self._as(side, kind) for side in sides)
-        return f"({left} {COMPARISONS[type(node.ops[0])]} {right})"
+        sign = COMPARISONS[type(node.ops[0])]
+        if kind == INT and left == right:  # compilers warn where one name is compared with itself
+            return "1" if sign in ("==", "<=", ">=") else "0"
+        return f"({left} {sign} {right})"
 
     def _call(self, node: ast.Call, kind: str) -> str:
         name = ast.unparse(node.func)
@@ -246,7 +249,7 @@ class _Loops:
 
 
 def _extreme(sign: str, one: str, other: str) -> str:
-    return f"{one} {sign} {other} ? {one} : {other}"
+    return one if one == other else f"{one} {sign} {other} ? {one} : {other}"
 
 
 def _negated(value: str) -> str:

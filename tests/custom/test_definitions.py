@@ -57,6 +57,11 @@ def integers(x: "int32[N]", z: "int32[N]") -> "y: int32[N], p: int32[1]":
     for j in range(1):
         p[j] *= x[k] - z[k // 2]
 """
+ITSELF = """
+def itself(x: "int32[N, N]") -> "y: int32[N, N], z: int32[N]":
+    y[i, j] = where(i == i and x[i, j] > 0 or j != j, max(j, j), x[i, clip(j, 0, N - 1)])
+    z[i] = where(i <= i, x[i, i], 0) + where(x[i, i] < x[i, i], 1, 2)
+"""
 MIXED = """
 def mixed(x: "float32[N, N]") -> "y: float32[N], z: float32[N]":
     y[i] = x[i, i] * float(i) + 2
@@ -70,6 +75,7 @@ SHAPES: dict[str, tuple[str, tuple[tuple[tuple[int, ...], str], ...]]] = {
     "windows": (WINDOWS, (((9, 2), "float32"), ((4, 2), "float32"))),
     "a gather": (GATHER, (((5, 3), "float32"), ((8,), "int32"))),
     "integers": (INTEGERS, (((13,), "int32"), ((13,), "int32"))),
+    "what is compared with itself": (ITSELF, (((3, 3), "int32"),)),
     "functions": (MIXED, (((7, 7), "float32"),)),
 }  # fmt: skip
 
