@@ -76,6 +76,7 @@ def _loops_of(statement: Statement, others: AbstractSet[str]) -> set[str]:
     nodes = list(ast.walk(statement.value))
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     names = {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called}
+    names |= set(statement.ranges) if statement.counts_turns else set()
     return (names | set(statement.indices)) - others
 
 

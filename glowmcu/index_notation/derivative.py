@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from glowmcu.index_notation.definition import read_definition
 from glowmcu.index_notation.expressions import FLOAT, INT, type_of
@@ -164,7 +164,8 @@ class _Reverse:
         if statement.goes_on and old in influenced:
             assert old is not None
             places = tuple(ast.Name(name) for name in statement.indices)
-            self._give(space, old, places, upstream)
+            own = {name: space.sizes[name] for name in statement.indices}
+            self._give(replace(space, sizes=own), old, places, upstream)
         if statement.reduction is Reduction.PRODUCT:
             raise DefinitionError("*= has no gradient", statement.line)
         if statement.reduction in (Reduction.MAX, Reduction.MIN):
@@ -201,10 +202,12 @@ class _Reverse:
         value: ast.expr,
         sizes: Mapping[str, int],
     ) -> None:
-        """A statement with a `for` for each index."""
+        """A statement with a `for` for each index: what is summed may have some that its value does
+        not.
+        """
         ast.fix_missing_locations(value)
-        used = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
-        loops = [name for name in sizes if name in used or name in indices]
+        used = {*indices, *_names_in(value)}
+        loops = [name for name in sizes if name in used or sign != "="]
         text = [f"for {name} in range({sizes[name]}):" for name in loops]
         text.append(f"{target}[{', '.join(indices)}] {sign} {ast.unparse(value)}")
         lines = tuple(f"{'    ' * depth}{line}" for depth, line in enumerate(text))

@@ -7,8 +7,8 @@ A definition may say it by decorators, with the words of Halide (Ragan-Kelley et
     @reorder("y", "o", "b")  these loops from the outside
 
 What is not said is chosen by what a turn of the innermost loop costs. Results are those of the
-definition: of each element the same sums in the same order, unless `reorder` names indices that
-are summed over.
+definition: of each element the same sums in the same order, unless `reorder` names several indices
+that are summed over, or `unroll` one of them inside of which others are.
 """
 
 from __future__ import annotations

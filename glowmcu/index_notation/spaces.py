@@ -201,11 +201,14 @@ def _ranges(statement: Statement, known: _Known) -> dict[str, int]:
     used = {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)}
     sizes: dict[str, int] = {}
     for name, node in statement.ranges.items():
-        if name in used or name in statement.indices:
+        if statement.counts_turns or name in used or name in statement.indices:
             low, high = interval(node, known.numbers, {}, {})
             if low != high or low < 1:
                 raise DefinitionError(f"{name} goes to {low}", statement.line)
             sizes[name] = low
+        elif statement.target in used and statement.reduction is Reduction.NONE:
+            what = f"{statement.target} is made of itself in a loop over {name}, which is not used"
+            raise DefinitionError(f"{what}: write it before or behind the loop", statement.line)
     targets = known.shapes.get(statement.target)
     if targets is not None and len(targets) == len(statement.indices):
         for name, size in zip(statement.indices, targets, strict=True):

@@ -58,6 +58,13 @@ class Statement:
         """Whether the target is what the value is."""
         return self.reduction is Reduction.NONE and not self.goes_on
 
+    @property
+    def counts_turns(self) -> bool:
+        """Whether a loop over an index that the value has not adds as often, as it does in Python;
+        what is assigned, a greatest or a least value stays the same.
+        """
+        return self.reduction in (Reduction.SUM, Reduction.PRODUCT)
+
 
 def subscripts(node: ast.expr) -> list[ast.expr] | None:
     """Those of `x[b, t + d]`; None for anything else."""

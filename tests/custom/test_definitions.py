@@ -62,6 +62,14 @@ def itself(x: "int32[N, N]") -> "y: int32[N, N], z: int32[N]":
     y[i, j] = where(i == i and x[i, j] > 0 or j != j, max(j, j), x[i, clip(j, 0, N - 1)])
     z[i] = where(i <= i, x[i, i], 0) + where(x[i, i] < x[i, i], 1, 2)
 """
+TURNS = """
+def turns(x: "int32[N]", w: "int32[M]") -> "y: int32[N], p: int32[N], z: int32[N]":
+    for m in range(M):
+        y[n] += x[n]
+        p[n] *= x[n]
+        z[n] = x[n] * w[0]
+        z[n] += x[n] + w[m]
+"""
 MIXED = """
 def mixed(x: "float32[N, N]") -> "y: float32[N], z: float32[N]":
     y[i] = x[i, i] * float(i) + 2
@@ -76,6 +84,7 @@ SHAPES: dict[str, tuple[str, tuple[tuple[tuple[int, ...], str], ...]]] = {
     "a gather": (GATHER, (((5, 3), "float32"), ((8,), "int32"))),
     "integers": (INTEGERS, (((13,), "int32"), ((13,), "int32"))),
     "what is compared with itself": (ITSELF, (((3, 3), "int32"),)),
+    "turns of a loop that a value does not tell apart": (TURNS, (((3,), "int32"), ((4,), "int32"))),
     "functions": (MIXED, (((7, 7), "float32"),)),
 }  # fmt: skip
 
@@ -204,6 +213,18 @@ OUTSIDE = {
     "a range": ("range(T - K + 1):\n        y", "range(T):\n        y", 4,
                 "its indices go to [9, 2]"),
 }  # fmt: skip
+
+
+def test_what_is_made_of_itself_in_a_loop_that_it_does_not_tell_apart_is_refused() -> None:
+    text = """
+def f(x: "int32[N]") -> "y: int32[N]":
+    y[n] = x[n]
+    for m in range(3):
+        y[n] = y[n] + y[n]
+"""
+    with pytest.raises(DefinitionError, match="y is made of itself in a loop over m") as caught:
+        planned(text, (((4,), "int32"),))
+    assert caught.value.line == 5
 
 
 @pytest.mark.parametrize("case", OUTSIDE.values(), ids=OUTSIDE)

@@ -38,6 +38,15 @@ def f(x: "float32[T, C]", w: "float32[K, C]", more: int = 3) -> "y: float32[T - 
 """,
         ((6, 2), (3, 2)),
     ),
+    "sums over indices that parts of them lack": (
+        """
+def f(x: "float32[B]", w: "float32[N]") -> "y: float32[B]":
+    y[b] += x[b] * 0.5 + w[n]
+    for turn in range(2):
+        y[b] += x[b] * y[b]
+""",
+        ((3,), (4,)),
+    ),
     "reads of less than an axis": (
         """
 def f(x: "float32[N]") -> "y: float32[3]":

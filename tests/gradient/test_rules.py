@@ -38,6 +38,7 @@ from glowmcu.ops.slicing import Slice
 from glowmcu.ops.tiling import BroadcastTo
 from glowmcu.ops.transcendental import Elu, Exp, Log, Logistic, Rsqrt, Tanh
 from glowmcu.ops.transpose import Reverse, Transpose
+from tests.custom.random_definitions import RandomDefinition
 from tests.gradient import double
 from tests.gradient.definitions import DEFINITIONS, FUNCTION, MANY, PRODUCTS, QUOTIENTS, operation
 
@@ -170,6 +171,11 @@ CASES = [
     *(
         Case(name, operation(text), shapes, integers=(1,) if "at:" in text else ())
         for name, (text, shapes) in DEFINITIONS.items()
+    ),
+    *(
+        Case(f"random definition {item.seed}", operation(item.text),
+             tuple(shape for shape, _ in item.inputs), integers=(len(item.inputs) - 1,))
+        for item in (RandomDefinition(seed, "float32", smooth=True, most=3) for seed in range(12))
     ),
     Case("a defined function", FUNCTION, ((2, 3),)),
     Case("softmax", Softmax(1.5), ((2, 5),)),
