@@ -15,11 +15,13 @@ from unittest import mock
 
 import numpy as np
 
+from glowmcu.board import Board
 from glowmcu.manifest import read_manifest
 from glowmcu.verify.cortex_m.two_cores import TwoCores
 from glowmcu.verify.host import Host, HostSession
 from glowmcu.verify.host_cores import HostCores
 from glowmcu.verify.measurement import Array, Measurement
+from tests.support.incoherent_caches import IncoherentCaches
 from tests.support.quick_host import TCC, QuickHost
 
 #: A DMA that copies at once, and one that copies at the last moment and leaves garbage until then.
@@ -199,8 +201,10 @@ class SharedCores:
 
     name = "two cores"
 
-    def __init__(self, core_name: str, second_first: bool) -> None:
-        self._cores = TwoCores(core_name, second_first)
+    def __init__(self, board: Board, second_first: bool) -> None:
+        self._cores = TwoCores(
+            board.core, second_first, clock_hz=board.clock_hz, second=board.second_core
+        )
 
     def missing(self) -> str | None:
         """Nothing that the ordinary model does not lack, too."""
@@ -209,6 +213,11 @@ class SharedCores:
     def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:
         """As an executor."""
         return [Measurement(found.outputs) for found in self._cores.measure(bundle_dir, inputs)]
+
+
+def cores_apart(board: Board, seed: int) -> list[IncoherentCaches]:
+    """Of a board whose cores have caches that do not show what the other one writes."""
+    return [] if board.second_core is None else [IncoherentCaches(seed % 3, seed)]
 
 
 def threads(is_second_first: bool) -> HostCores:

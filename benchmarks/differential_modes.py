@@ -20,7 +20,7 @@ from benchmarks.differential_executors import Calls, have_one_layout, port_flags
 from benchmarks.random_draws import Generator, pick
 from glowmcu.frontend.tflite.schema import schema_enum
 from glowmcu.kernels.common.hooks import HOOKED
-from glowmcu.memory_fit import divisible, staging
+from glowmcu.memory_fit import divisible, partner, staging
 from glowmcu.tuning.kernel_file import KernelFile, kernel_file_text
 from glowmcu.version import __version__
 
@@ -36,7 +36,7 @@ _SHARES = {
     OBSERVED: 0.06, NAMED: 0.04, PLACED: 0.06, FLASH: 0.08,
 }  # fmt: skip
 _SECOND = 0.25
-_OF_TWO_CORES = ("rp2040", "rp2350", "rp2350-riscv")
+_OF_TWO_CORES = ("rp2040", "rp2350", "rp2350-riscv", "stm32h745")
 #: Boards whose flash is slow enough that copies are worth the arena.
 _SLOW_FLASH = ("nrf52", "rp2040", "nucleo-l4r5zi", "stm32f746-discovery", "nrf5340")
 _NAMES = ("n", "Net_2", "a_network_with_a_name_of_more_than_31_characters")
@@ -80,6 +80,7 @@ class Modes:
             if self.eager:
                 for name in ("LEAST_CYCLES", "CALL_CYCLES", "MEETING_CYCLES"):
                     stack.enter_context(mock.patch.object(divisible, name, 0.0))
+                stack.enter_context(mock.patch.object(partner, "LINE_CYCLES", 0.0))
                 stack.enter_context(mock.patch.object(staging, "_LEAST_GAIN", -1e9))
                 stack.enter_context(mock.patch.object(staging, "_GROWTH_AHEAD", 1e6))
             yield

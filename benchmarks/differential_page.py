@@ -35,9 +35,10 @@ network whose arena cannot be made smaller is compared with its other modes, not
 
 From seed {wide} on more than networks and more than half of the options are drawn. `--steps`: calls
 of `NAME_run_steps` with random counts. `--cores 2`: in two threads, or in one that takes the second
-core's turns first, and on two emulated cores. `--prefetch`: with a DMA that copies at once and with
-one that leaves garbage until the last moment. `--weights pointer`: the code of the network with its
-weights in other places, given the right ones by `NAME_set_weights`. `--kernels`: any kernel that is
+core's turns first, and on two emulated cores; those of different kinds also behind caches that do
+not show what the other one writes. `--prefetch`: with a DMA that copies at once and with one that
+leaves garbage until the last moment. `--weights pointer`: the code of the network with its weights
+in other places, given the right ones by `NAME_set_weights`. `--kernels`: any kernel that is
 possible for each layer. `--train`: until something is learnt, in fixed point, a run is the
 network's in every byte; then a step is the Python reference's. Windows that slide, states, bound
 inputs and weights of four bits in the file are compared with TensorFlow Lite Micro; what is

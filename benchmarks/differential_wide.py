@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import glowmcu
-from benchmarks.differential_executors import CallingHost, SharedCores, threads
+from benchmarks.differential_executors import CallingHost, SharedCores, cores_apart, threads
 from benchmarks.differential_modes import (
     CORES,
     POINTER,
@@ -216,10 +216,11 @@ class _Case:
             found.append(CallingHost(calls, own, pieces, quick))
         if CORES in modes.names:
             found.append(threads(is_second_first))
+            found += cores_apart(bundle.board, self.seed)
         found += emulated(bundle, self.seed, with_riscv=True)
         on_cores = bundle.board.core.startswith("cortex-m") and not bundle.manifest.states
         if CORES in modes.names and len(found) > 2 and on_cores:
-            found.append(SharedCores(bundle.board.core, is_second_first))
+            found.append(SharedCores(bundle.board, is_second_first))
         return found, compiler
 
     def _other(self, made: _Made) -> glowmcu.Bundle:
