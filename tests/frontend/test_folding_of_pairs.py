@@ -285,6 +285,11 @@ CASES: dict[str, Make] = {
         p.made(AveragePool2D(kernel=(2, 2)), p.pair(p.real(1, 2, 2, 1), "x")), "z")),
     "a mean to another scale": (lambda p: p.pair(
         p.made(AveragePool2D(kernel=(2, 2)), p.pair(p.real(1, 2, 2, 1), "x")), "z", 0.25)),
+    "means of windows to another scale": (lambda p: p.pair(
+        p.made(AveragePool2D((1, 2), (1, 2)), p.pair(p.real(1, 2, 4, 3), "x")), "z", 0.25)),
+    "means at edges to another scale": (lambda p: p.pair(
+        p.made(AveragePool2D((2, 2), (1, 1), (0, 0, 1, 1)), p.pair(p.real(1, 2, 2, 1), "x")),
+        "z", 0.25)),
     "a mean without a pair behind": (lambda p: p.made(
         AveragePool2D(kernel=(2, 2)), p.pair(p.real(1, 2, 2, 1), "x"))),
     "a comparison": (lambda p: p.add(

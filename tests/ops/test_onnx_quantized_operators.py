@@ -155,7 +155,10 @@ def test_functions_of_onnxruntime() -> None:
     pool = {"kernel_shape": [2, 2], "strides": [2, 2]}
     for kind, attributes, out in (
         ("QLinearAveragePool", pool, 0.05),
+        ("QLinearAveragePool", pool, 0.011),
+        ("QLinearAveragePool", {"kernel_shape": [3, 2]}, 0.023),
         ("QLinearGlobalAveragePool", {"channels_last": 0}, 0.05),
+        ("QLinearGlobalAveragePool", {"channels_last": 0}, 0.006),
         ("QLinearLeakyRelu", {"alpha": 0.1}, 0.04),
         ("QLinearSigmoid", {}, 1 / 256),
     ):

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from glowmcu.frontend.onnx.averages_of_pairs import average_between
 from glowmcu.frontend.onnx.normalization_chains import find_chains
 from glowmcu.frontend.onnx.pair_forms import PAIRED, Form, form_of, is_as_fine
 from glowmcu.frontend.onnx.weights_of_pairs import PairConstants, Refused
@@ -127,7 +128,7 @@ class _Folding:
             try:
                 if self._is_table(node):
                     self._add_table(node)
-                else:
+                elif not self._add_average(node):
                     self._add_stored(node, rule)
                 return
             except (Refused, OperationError):
@@ -259,6 +260,23 @@ class _Folding:
         self._nodes.append(replace(node, op=table, inputs=(x,), outputs=(value,)))
         self._stored[node.output] = value
         self._clamped[value] = form
+
+    def _add_average(self, node: Node) -> bool:
+        """Whether it is an average with a scale of its own, which is then there."""
+        x, form = self._stored.get(node.inputs[0]), self._wanted.get(node.output)
+        if not isinstance(node.op, AveragePool2D) or x is None or form is None:
+            return False
+        found = average_between(node.op, x.type, form)
+        if found is None:
+            return False
+        named = zip(found.constants, ("ones", "zeros"), strict=False)
+        constants = [self._constant(*each, f"{node.name}/{name}") for each, name in named]
+        value = self._own_value(node.output, form.of(node.output.type.shape))
+        new = replace(node, op=found.op, inputs=(x, *constants), outputs=(value,))
+        new.op.verify(new.signature)
+        self._nodes.append(new)
+        self._stored[node.output] = value
+        return True
 
     # --- one operator on integers --------------------------------------------------------------
 
