@@ -166,6 +166,22 @@ def test_fully_connected_layers_equal_litert(zero_point: int) -> None:
     check_model(model.finish(), oracle=run_litert_reference, options=options, count=10)
 
 
+def test_transposed_convolutions_equal_litert() -> None:
+    generator, model = np.random.default_rng(2), ModelBuilder()
+    for point in (0, 90, 255):
+        x = model.input(f"x{point}", (1, 4, 3, 5), "uint8", 0.04, 140)
+        size = model.constant(f"size{point}", np.array([1, 8, 6, 4], np.int32))
+        weights = generator.integers(0, 256, (4, 3, 3, 5)).astype(np.uint8)
+        w = model.constant(f"w{point}", weights, 0.01, point)
+        bias = generator.integers(-3000, 3000, 4).astype(np.int32)
+        b = model.constant(f"b{point}", bias, 0.04 * 0.01)
+        y = model.tensor(f"y{point}", (1, 8, 6, 4), "uint8", 0.2, 120)
+        options = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
+        model.op("TRANSPOSE_CONV", [size, w, x, b], [y], options)
+        model.output(y)
+    check_model(model.finish(), oracle=run_litert_reference)
+
+
 def test_a_weight_is_the_sum_of_parts_of_int8() -> None:
     offsets = np.arange(-255, 256, dtype=np.int16)
     parts = _parts(offsets)

@@ -69,6 +69,9 @@ CASES = {
                         constants=[(_FILTER, 0.02, 128), _bias(8)]),
     "concatenation": Case("CONCATENATION", ((1, 8, 8, 8), *_FIRST), {"axis": 3}, [_S, _S],
                           second=_FIRST),
+    "concatenation of other scales": Case("CONCATENATION", ((1, 8, 8, 8), 0.037, 101), {"axis": 3},
+                                          [_S, _S]),
+    "quantize": Case("QUANTIZE"),
 }  # fmt: skip
 
 

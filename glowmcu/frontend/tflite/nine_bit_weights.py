@@ -18,13 +18,14 @@ from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported
 from glowmcu.frontend.tflite.unsigned import as_int8, as_int8_operation, knows_int8_alone
 from glowmcu.ir.graph import Value
-from glowmcu.ir.operation import Array, OperationError, Signature
+from glowmcu.ir.operation import Array, Operation, OperationError, Signature
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ir.value_range import ValueRange, full_range
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.gather import Gather
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.slicing import Slice
+from glowmcu.ops.transpose_conv import TransposeConv2D
 from glowmcu.ops.update_slice import DynamicUpdateSlice
 
 Int8Array = npt.NDArray[np.int8]
@@ -40,17 +41,21 @@ _MOST_SLICES = 4
 
 
 def emit_conv_2d(
-    state: Import, op: OperatorRecord, operation: Conv2D, operands: Sequence[Value]
-) -> None:
-    """CONV_2D of input, weights (O, kh, kw, I) and bias. Raises Unsupported GM105 and GM106."""
-    offsets = _offsets(state, op, operands)
+    state: Import, op: OperatorRecord, operation: Conv2D | TransposeConv2D,
+    operands: Sequence[Value],
+) -> None:  # fmt: skip
+    """CONV_2D or TRANSPOSE_CONV of input, weights (O, kh, kw, I) and bias.
+
+    Raises Unsupported GM105 for types that do not go together, GM106 for weights or shapes.
+    """
+    offsets = _offsets(state, op, operation, operands)
     if offsets is None:
         state.emit(op, operation, operands)
         return
     depth_in, channels, result = offsets.shape[-1], operands[0].type.shape[-1], None
-    if channels == depth_in:
+    if channels == depth_in and isinstance(operation, Conv2D):
         offsets, operands, result = _settled(state, op, operation, operands, offsets)
-    elif depth_in and channels % depth_in == 0 and len(_parts(offsets)) > 1:
+    elif depth_in not in (0, channels) and channels % depth_in == 0 and len(_parts(offsets)) > 1:
         raise _unsupported(op, operands[1], ", in groups")
     _emit_conv_2d(state, op, operation, operands, offsets)
     _note(state, op, result)
@@ -60,7 +65,7 @@ def emit_depthwise_conv_2d(
     state: Import, op: OperatorRecord, operation: DepthwiseConv2D, operands: Sequence[Value]
 ) -> None:
     """DEPTHWISE_CONV_2D of input, weights (1, kh, kw, O) and bias. Raises as `emit_conv_2d`."""
-    offsets = _offsets(state, op, operands)
+    offsets = _offsets(state, op, operation, operands)
     if offsets is None:
         state.emit(op, operation, operands)
         return
@@ -79,13 +84,15 @@ def emit_depthwise_conv_2d(
     _note(state, op, result)
 
 
-def _offsets(state: Import, op: OperatorRecord, operands: Sequence[Value]) -> Int16Array | None:
+def _offsets(
+    state: Import, op: OperatorRecord, operation: Operation, operands: Sequence[Value]
+) -> Int16Array | None:
     """The weights less their zero point; None if they are not uint8, or as good as int8."""
     x, weights, _ = operands
     quantization = weights.type.quantization
     if {x.type.element, weights.type.element} != {ElementType.UI8} or quantization is None:
         return None
-    knows_int8_alone(Conv2D(), [x.type, state.output_type(op)])  # else GM105
+    knows_int8_alone(operation, [x.type, state.output_type(op)])  # else GM105
     if quantization.per_channel or not state.is_known(weights):
         if all(point == _MIDDLE for point in quantization.zero_points):
             return None
@@ -180,8 +187,8 @@ def _constant(state: Import, operands: Sequence[Value], data: Array) -> Value:
 
 
 def _emit_conv_2d(
-    state: Import, op: OperatorRecord, operation: Conv2D, operands: Sequence[Value],
-    offsets: Int16Array,
+    state: Import, op: OperatorRecord, operation: Conv2D | TransposeConv2D,
+    operands: Sequence[Value], offsets: Int16Array,
 ) -> None:  # fmt: skip
     """Channels of the input occur again where some filter needs a further part of its weight."""
     x, _, bias = operands
@@ -192,7 +199,10 @@ def _emit_conv_2d(
             channels = np.flatnonzero(part.any(axis=(0, 1, 2)))
             images += _taken(state, op, images[0], channels)
             columns.append(part[..., channels])
-    filters = _constant(state, operands, np.concatenate(columns, axis=-1))
+    stored = np.concatenate(columns, axis=-1)
+    if len(columns) > 1:
+        state.builder.afford(stored.shape, 1, "a constant of weights beyond int8")
+    filters = _constant(state, operands, stored)
     image = _joined(state, op, images)
     state.emit_signed(op, as_int8_operation(operation), [image, filters, bias])
 
@@ -234,6 +244,7 @@ def _emit_depthwise(
     if not is_few or not state.is_known(bias):
         channels = np.repeat(np.arange(len(stacked)) // multiplier, len(parts))
         image = _joined(state, op, _taken(state, op, x, channels))
+        state.builder.afford(stacked.shape, 1, "a constant of weights beyond int8")
         state.emit_signed(op, windows, [image, _constant(state, operands, stacked), bias])
         return
     type_ = as_int8(state.output_type(op))
