@@ -18,6 +18,8 @@ from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.nine_bit_weights import _parts, _signed
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.goals import Goal
+from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.types import ElementType, Quantization, TensorType
@@ -282,6 +284,18 @@ def small_mobilenet() -> bytes:
 
 def test_a_network_equals_litert() -> None:
     check_model(small_mobilenet(), oracle=run_litert_reference)
+
+
+def test_filters_aside_go_row_by_row_where_bytes_are_scarce() -> None:
+    """Over the whole image they would keep a copy of it and the layer's result."""
+    chain = Chain((1, 24, 16, 3)).layer("CONV_2D", 3, 8).layer("DEPTHWISE_CONV_2D", 3, 8)
+    options = Options("m", goal=Goal.RAM, simplify=False)
+    data = chain.layer("CONV_2D", 1, 2, 2).finish()
+    compilation = check_model(data, oracle=run_litert_reference, options=options)
+    cascades = [s for s in compilation.plan.program.instructions if isinstance(s, Cascade)]
+    streamed = {row.run.node.op.name for each in cascades for s in each.stages for row in s.runs}
+    assert {"slice", "concatenation", "dynamic_update_slice"} <= streamed
+    assert compilation.plan.arena_bytes < 24 * 16 * 8
 
 
 @pytest.mark.arm
