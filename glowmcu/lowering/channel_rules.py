@@ -189,6 +189,31 @@ class _Parted(ChannelRule):
 
 
 @dataclass(frozen=True, eq=False)
+class _Cut(ChannelRule):
+    """A slice of channels that lie together."""
+
+    def _range(self) -> slice:
+        op = self.node.op
+        assert isinstance(op, Slice)
+        return slice(op.begin[-1], op.begin[-1] + op.size[-1])
+
+    def reads(self, results: Masks) -> OperandMasks:
+        mask = np.zeros(channel_count(self.node.inputs[0].type), np.bool_)
+        mask[self._range()] = results[0]
+        return [mask]
+
+    def follows(self, operands: OperandMasks, results: Masks) -> Masks:
+        assert operands[0] is not None
+        return [operands[0][self._range()]]
+
+    def operation(self, operands: OperandMasks, results: Masks) -> Operation:
+        assert operands[0] is not None and isinstance(self.node.op, Slice)
+        begin = int(operands[0][: self._range().start].sum())
+        op, count = self.node.op, int(results[0].sum())
+        return replace(op, begin=(*op.begin[:-1], begin), size=(*op.size[:-1], count))
+
+
+@dataclass(frozen=True, eq=False)
 class _Reshaped(ChannelRule):
     """One last axis is several of the other, one behind the other: pixels join, or part."""
 
@@ -238,6 +263,8 @@ def _moving_rule(node: Node, graph: Graph) -> ChannelRule | None:
         return _Joined(node)
     if isinstance(op, Split) and not op.drop_axis:
         return _Parted(node)
+    if isinstance(op, Slice) and op.step and op.step[-1] == 1:
+        return _Cut(node)
     if isinstance(op, Reshape) and node.output.type.shape and node.inputs[0].type.shape:
         counts = [channel_count(node.inputs[0].type), channel_count(node.output.type)]
         if max(counts) % min(counts) == 0:

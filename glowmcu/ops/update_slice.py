@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
@@ -47,6 +47,15 @@ class DynamicUpdateSlice(Operation):
 
     def updates(self, signature: Signature) -> Mapping[int, int]:
         return {0: 0}
+
+    def input_rows(
+        self, signature: Signature, first: int, end: int
+    ) -> tuple[RowWindow | None, ...]:
+        """Row for row where the part has all rows: no start moves it along them."""
+        x, part, _ = signature.inputs
+        if x.rank < 2 or part.shape[1] != x.shape[1]:
+            return None, None, None
+        return RowWindow(first, end), RowWindow(first, end), None
 
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding

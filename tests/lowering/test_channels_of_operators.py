@@ -61,7 +61,6 @@ MIXING: dict[str, Any] = {
     "mean over channels": lambda b, x: b.add(Mean((3,), True), x),
     "reversed channels": lambda b, x: b.add(Reverse((3,)), x),
     "transpose of channels": lambda b, x: b.add(Transpose((0, 3, 1, 2)), x),
-    "slice of channels": lambda b, x: b.add(Slice((0, 0, 0, 1), (1, 3, 3, 2), (1, 1, 1, 1)), x),
     "every other channel": lambda b, x: b.add(Slice((0,) * 4, (1, 3, 3, 2), (1, 1, 1, 2)), x),
     "channels twice": lambda b, x: b.add(Tile((1, 1, 1, 2)), x),
 }
@@ -152,3 +151,22 @@ def test_parts_of_a_split_are_as_long_as_what_is_left_of_them() -> None:
     after = simplified(b, *outputs)
     (split,) = (node for node in computing(after) if isinstance(node.op, Split))
     assert split.op == Split(3, (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("weights", "begin", "left"),
+    [([[0, 1]], 1, 1), ([[1, 0]], 0, 1), ([[1, 1]], 0, 2)],
+    ids=["the last", "the first, behind one that goes", "both"],
+)
+def test_a_slice_of_channels_loses_those_that_nobody_reads(
+    weights: list[list[int]], begin: int, left: int
+) -> None:
+    """Of four channels it takes the middle ones; the last is read besides."""
+    b, x = started()
+    hidden = conv(b, x, [[1, 0], [0, 1], [1, 1], [2, 1]], [0, 0, 0, 0])
+    middle = b.add(Slice((0, 0, 0, 1), (1, 3, 3, 2), (1, 1, 1, 1)), hidden)
+    outputs = conv(b, middle, weights, [0]), conv(b, hidden, [[0, 0, 0, 1]], [0])
+    after = simplified(b, *outputs)
+    (cut,) = (node for node in computing(after) if isinstance(node.op, Slice))
+    assert shapes(after)[0] == (1, 3, 3, left + 1)
+    assert (cut.op.begin[3], cut.op.size[3]) == (0, left)

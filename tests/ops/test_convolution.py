@@ -244,23 +244,6 @@ def test_what_cannot_be_computed_is_refused(case: Case, code: str, text: str) ->
     assert caught.value.problems[0].code == code
 
 
-@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D"])
-def test_uint8_weights_with_another_zero_point_are_refused_with_a_way(kind: str) -> None:
-    model = ModelBuilder()
-    x = model.input("x", (1, 3, 3, 1), "uint8", 0.1, 128)
-    weights = np.arange(9, dtype=np.uint8).reshape(1, 3, 3, 1)
-    w = model.constant("w", weights, 0.02, 157)
-    b = model.constant("b", np.zeros(1, np.int32), 0.002)
-    y = model.tensor("y", (1, 1, 1, 1), "uint8", 0.3, 9)
-    attributes = {"padding": 1, "stride_w": 1, "stride_h": 1}
-    attributes |= {"depth_multiplier": 1} if kind == "DEPTHWISE_CONV_2D" else {}
-    model.op(kind, [x, w, b], [y], attributes)
-    model.output(y)
-    with pytest.raises(GlowmcuError, match="uint8 weights with zero point 128, got 157") as caught:
-        compile_model(model.finish(), "m.tflite", Options("m"))
-    assert "TensorFlow 1" in caught.value.problems[0].hint
-
-
 def test_an_accumulator_that_can_overflow_is_refused_with_its_bound() -> None:
     data = _with_bias(2**31 - 1)
     with pytest.raises(GlowmcuError, match="an accumulator can reach 2147516287") as caught:

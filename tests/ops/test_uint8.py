@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.ir.types import ElementType
 from glowmcu.pipeline import reference_graph
 from tests.support.check_model import check_model
 from tests.support.oracle import run_litert_reference
@@ -69,6 +69,9 @@ CASES = {
                         constants=[(_FILTER, 0.02, 128), _bias(8)]),
     "concatenation": Case("CONCATENATION", ((1, 8, 8, 8), *_FIRST), {"axis": 3}, [_S, _S],
                           second=_FIRST),
+    "concatenation of other scales": Case("CONCATENATION", ((1, 8, 8, 8), 0.037, 101), {"axis": 3},
+                                          [_S, _S]),
+    "quantize": Case("QUANTIZE"),
 }  # fmt: skip
 
 
@@ -111,7 +114,20 @@ def test_layers_on_uint8_meet_in_int8() -> None:
     assert kinds.count("requantize") <= 2, kinds
 
 
-def test_weights_that_int8_does_not_hold_are_refused() -> None:
-    case = Case("CONV_2D", ((1, 6, 6, 8), 0.3, 117), _CONV, constants=[(_FILTER, 0.02, 119)])
-    with pytest.raises(GlowmcuError, match="GM106"):
-        reference_graph(_model(case), "m.tflite")
+@pytest.mark.parametrize(("kernel", "padding"), [(2, "VALID"), (4, "VALID"), (3, "SAME")])
+def test_means_that_are_halves_go_up(kernel: int, padding: str) -> None:
+    """In int8 they go away from zero, which is downwards for half of the bytes."""
+    size = 9 if padding == "SAME" else 10 - kernel
+    options = {"filter_height": kernel, "filter_width": kernel, "stride_h": 1, "stride_w": 1}
+    case = Case(
+        "AVERAGE_POOL_2D", ((1, size, size, 4), *_FIRST),
+        options | {"padding": padding, **_RELU}, [(1, 9, 9, 4)],
+    )  # fmt: skip
+    compilation = check_model(_model(case), oracle=run_litert_reference, count=6)
+    assert "average_pool_2d" in [node.op.name for node in compilation.graph.nodes]
+
+
+def test_means_of_odd_counts_are_those_of_int8() -> None:
+    graph = reference_graph(_model(CASES["average pool"]), "m.tflite")
+    (pool,) = (node for node in graph.nodes if node.op.name == "average_pool_2d")
+    assert pool.output.type.element is ElementType.I8

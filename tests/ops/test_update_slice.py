@@ -42,6 +42,8 @@ SHAPES = {
     "rank 6": ((2, 3, 2, 3, 2, 3), (1, 2, 2, 1, 1, 3)),
     "long runs": ((4, 64), (2, 33)),
     "all of it": ((3, 4), (3, 4)),
+    "channels of an image": ((1, 4, 3, 6), (1, 4, 3, 2)),
+    "a channel of two images": ((2, 3, 2, 9), (2, 3, 2, 1)),
 }
 
 

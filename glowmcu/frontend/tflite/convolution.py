@@ -7,13 +7,11 @@ import numpy as np
 from glowmcu.frontend.tflite.activation_range import fused_clamp
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.frontend.tflite.nine_bit_weights import emit_conv_2d, emit_depthwise_conv_2d
 from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType, Shape
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D, Padding, same_padding
-
-#: What int8 weights have at 0.
-_UNSIGNED_ZERO = 128
 
 
 def spatial_padding(
@@ -70,7 +68,7 @@ def import_conv_2d(state: Import, op: OperatorRecord) -> None:
     )
     clamp = fused_clamp(options.FusedActivationFunction(), state.output_type(op))
     bias = bias_or_zeros(state, op, 2, depth_out, options.QuantizedBiasType())
-    state.emit(op, Conv2D(strides, dilations, padding, clamp), [x, weights, bias])
+    emit_conv_2d(state, op, Conv2D(strides, dilations, padding, clamp), [x, weights, bias])
 
 
 @importer("DEPTHWISE_CONV_2D")
@@ -90,20 +88,10 @@ def import_depthwise_conv_2d(state: Import, op: OperatorRecord) -> None:
     )
     clamp = fused_clamp(options.FusedActivationFunction(), state.output_type(op))
     bias = bias_or_zeros(state, op, 2, depth_out)
-    state.emit(op, DepthwiseConv2D(strides, dilations, padding, clamp), [x, weights, bias])
+    depthwise = DepthwiseConv2D(strides, dilations, padding, clamp)
+    emit_depthwise_conv_2d(state, op, depthwise, [x, weights, bias])
 
 
 def _expect_windows(op: OperatorRecord, x: Value, weights: Value) -> None:
     if x.type.rank != 4 or weights.type.rank != 4:
         raise Unsupported("GM106", f"{op.name} needs rank 4, got {x.type} and {weights.type}")
-    quantization = weights.type.quantization
-    if {x.type.element, weights.type.element} != {ElementType.UI8} or quantization is None:
-        return
-    if any(point != _UNSIGNED_ZERO for point in quantization.zero_points):
-        raise Unsupported(
-            "GM106",
-            f"{op.name}: expected uint8 weights with zero point {_UNSIGNED_ZERO}, got "
-            f"{quantization.zero_points[0]}",
-            "TensorFlow 1 trained such models (`_quant`), and TensorFlow Lite Micro has no kernel "
-            "for them: convert the float model anew, or `glowmcu profile` it",
-        )

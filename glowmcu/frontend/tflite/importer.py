@@ -27,6 +27,7 @@ from glowmcu.frontend.tflite.tensors import (
     is_open,
     real_values,
     tensor_type,
+    with_real_constants,
 )
 from glowmcu.frontend.tflite.unsigned import as_int8, as_int8_operation, knows_int8_alone
 from glowmcu.frontend.unsupported import Unsupported
@@ -291,20 +292,28 @@ class Import:
     ) -> tuple[Value, ...]:
         """A node whose results are the operator's; element types and quantization from the file."""
         declared = [self.output_type(op, i) for i in range(len(op.outputs))]
-        names = [self.model.tensors[index].name for index in op.outputs]
-        check = self._check_shapes(op)
         if knows_int8_alone(operation, [*(value.type for value in inputs), *declared]):
-            operands = [self._signed(op, value) for value in inputs]
-            types, inner = [as_int8(type_) for type_ in declared], as_int8_operation(operation)
-            signed = self._emit(
-                op, inner, operands, types, [f"{name}/int8" for name in names], check
-            )
-            values = tuple(
-                value if value.type == type_ else self._unsigned(op, value, type_, name)
-                for value, type_, name in zip(signed, declared, names, strict=True)
-            )
-        else:
-            values = self._emit(op, operation, inputs, declared, names, check)
+            operands = [self.signed(op, value) for value in inputs]
+            return self.emit_signed(op, as_int8_operation(operation), operands)
+        names = [self.model.tensors[index].name for index in op.outputs]
+        values = self._emit(op, operation, inputs, declared, names, self._check_shapes(op))
+        self._values.update(zip(op.outputs, values, strict=True))
+        return values
+
+    def emit_signed(
+        self, op: OperatorRecord, operation: Operation, inputs: Sequence[Value]
+    ) -> tuple[Value, ...]:
+        """The same for an operator on uint8 that is computed in int8: so are `inputs` (`signed`),
+        and attributes in stored units.
+        """
+        declared = [self.output_type(op, i) for i in range(len(op.outputs))]
+        names = [self.model.tensors[index].name for index in op.outputs]
+        types, inner = [as_int8(type_) for type_ in declared], [f"{name}/int8" for name in names]
+        signed = self._emit(op, operation, inputs, types, inner, self._check_shapes(op))
+        values = tuple(
+            value if value.type == type_ else self._unsigned(op, value, type_, name)
+            for value, type_, name in zip(signed, declared, names, strict=True)
+        )
         self._values.update(zip(op.outputs, values, strict=True))
         return values
 
@@ -321,7 +330,7 @@ class Import:
         self.set_value(op, result)
         return tuple(rest)
 
-    def _signed(self, op: OperatorRecord, value: Value) -> Value:
+    def signed(self, op: OperatorRecord, value: Value) -> Value:
         """A quantized uint8 operand as the same real numbers in int8."""
         type_ = as_int8(value.type)
         if type_ == value.type or value in self._other_sign:
@@ -369,7 +378,7 @@ class Import:
     ) -> tuple[Value, ...]:
         source = f"operator {op.index} {op.name}"
         if all(type_.element.is_float for type_ in declared):
-            inputs = self._with_real_constants(inputs)
+            inputs = with_real_constants(self.builder, inputs)
         try:
             return self.builder.add_node(operation, inputs, declared, names, source, check_shapes)
         except OperationError as cause:
@@ -387,14 +396,3 @@ class Import:
                     raise OperationError(f"its result is {shape}, the file declares {record.shape}")
 
         return check
-
-    def _with_real_constants(self, inputs: Sequence[Value]) -> list[Value]:
-        """Operands of a float operator: int8 weights (dynamic-range models) become real numbers."""
-        if not any(value.type.element.is_float for value in inputs):
-            return list(inputs)
-        return [
-            self.add_constant(real_values(self.builder.known[value], value.type), value.name)
-            if value.type.quantization is not None and self.is_known(value)
-            else value
-            for value in inputs
-        ]

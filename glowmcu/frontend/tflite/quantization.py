@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, importer, real_values
+from glowmcu.ir.types import ElementType
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 
 
@@ -11,7 +12,11 @@ from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 def import_quantize(state: Import, op: OperatorRecord) -> None:
     """From float32, or from one scale or integer type to another."""
     x = state.value(op, 0)
-    state.emit(op, Quantize() if x.type.element.is_float else Requantize(), [x])
+    is_unsigned = x.type.element is ElementType.UI8
+    if is_unsigned and state.output_type(op).element is ElementType.UI8:
+        state.emit_signed(op, Requantize(), [state.signed(op, x)])
+    else:
+        state.emit(op, Quantize() if x.type.element.is_float else Requantize(), [x])
 
 
 @importer("DEQUANTIZE")

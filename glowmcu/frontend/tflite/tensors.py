@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from glowmcu.frontend.graph_builder import check_tensor_size
+from glowmcu.frontend.graph_builder import GraphBuilder, check_tensor_size
 from glowmcu.frontend.known_inputs import Sizes
 from glowmcu.frontend.open_shapes import open_shape
 from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord
 from glowmcu.frontend.tflite.int4 import unpack_int4
 from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType
 
@@ -178,6 +179,18 @@ def real_values(data: Array, type_: TensorType) -> Array:
         scales, points = scales.reshape(shape), points.reshape(shape)
     offsets = (data.astype(np.int64) - points).astype(np.float32)
     return np.asarray(offsets * scales, np.float32).reshape(data.shape)
+
+
+def with_real_constants(builder: GraphBuilder, inputs: Sequence[Value]) -> list[Value]:
+    """Operands of a float operator: int8 weights (dynamic-range models) become real numbers."""
+    if not any(value.type.element.is_float for value in inputs):
+        return list(inputs)
+    return [
+        builder.add_constant(real_values(builder.known[value], value.type), value.name)
+        if value.type.quantization is not None and value in builder.known
+        else value
+        for value in inputs
+    ]
 
 
 def fits_record(shape: Shape, record: TensorRecord) -> bool:

@@ -6,6 +6,7 @@ from glowmcu.frontend.tflite.activation_range import fused_clamp
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.convolution import bias_or_zeros, positive_pair, spatial_padding
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.frontend.tflite.nine_bit_weights import emit_conv_2d
 from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ops.transpose_conv import TransposeConv2D
 
@@ -25,4 +26,5 @@ def import_transpose_conv(state: Import, op: OperatorRecord) -> None:
     top, left, _, _ = spatial_padding(options.Padding(), size, (kernel_h, kernel_w), strides)
     clamp = fused_clamp(options.FusedActivationFunction(), out)
     bias = bias_or_zeros(state, op, 3, depth_out)
-    state.emit(op, TransposeConv2D(size, strides, (top, left), clamp), [x, weights, bias])
+    operation = TransposeConv2D(size, strides, (top, left), clamp)
+    emit_conv_2d(state, op, operation, [x, weights, bias])

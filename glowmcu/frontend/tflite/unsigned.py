@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Operation
@@ -20,6 +20,7 @@ from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.ops.resize import ResizeBilinear
 from glowmcu.ops.shape import Reshape
 
+_Operation = TypeVar("_Operation", bound=Operation)
 _SHIFT = 128
 #: These have a meaning on bytes of their own; TensorFlow Lite interpolates uint8 in another way.
 _OWN = (Movement, Reshape, Quantize, Dequantize, Requantize, ResizeBilinear, CustomC, Defined)
@@ -56,11 +57,11 @@ def as_int8(type_: TensorType) -> TensorType:
     return TensorType(type_.shape, ElementType.I8, quantization)
 
 
-def as_int8_operation(operation: Operation) -> Operation:
+def as_int8_operation(operation: _Operation) -> _Operation:
     """The operator with its attributes in stored units (`clamp`) moved like the numbers."""
     changed: Any = operation
     if "clamp" in {field.name for field in fields(changed)} and changed.clamp is not None:
         low, high = changed.clamp
         changed = replace(changed, clamp=(low - _SHIFT, high - _SHIFT))
-    moved: Operation = changed
+    moved: _Operation = changed
     return moved

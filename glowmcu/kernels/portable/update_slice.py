@@ -20,9 +20,25 @@ def _copy(site: Site) -> StridedCopy:
     return coalesce(Copy(whole(part.shape), target), x.element.size_bytes)
 
 
+def _place_of_channels(site: Site) -> int | None:
+    """Where in a pixel the part begins, in bytes, if it is some channels of all pixels of an image,
+    always the same; else None.
+    """
+    (x, part, _), starts = site.signature.inputs, site.constants[2]
+    if starts is None or x.rank != 4 or part.shape[:3] != x.shape[:3]:
+        return None
+    if part.shape[3] in (0, x.shape[3]):
+        return None
+    first = min(max(int(starts[3]), 0), x.shape[3] - part.shape[3])
+    return first * x.element.size_bytes
+
+
 @kernel("dynamic_update_slice.portable", DynamicUpdateSlice)
 class PortableDynamicUpdateSlice(Kernel):
-    """Any core, any element type; starts in flash or computed."""
+    """Any core, any element type; starts in flash or computed.
+
+    Channels of an image whose place is known need no starts: such a layer goes row by row.
+    """
 
     def accepts(self, site: Site, target: Target) -> bool:
         return len(_copy(site).loops) <= MAX_LOOPS
@@ -33,7 +49,7 @@ class PortableDynamicUpdateSlice(Kernel):
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         x, part, starts = site.signature.inputs
-        copy = _copy(site)
+        copy, place = _copy(site), _place_of_channels(site)
         size_bytes = x.element.size_bytes
         sizes = zip(x.shape, part.shape, whole(x.shape).loops, strict=True)
         table = ConstantArray("loops", np.array(copy.loops, np.int32), "count, in step, out step")
@@ -42,6 +58,7 @@ class PortableDynamicUpdateSlice(Kernel):
             "starts_type": starts.element.c_name,
             "wide": starts.element is ElementType.I64,
             "tensor_bytes": x.size_bytes,
+            "place": place,
             "axes": [
                 {"axis": axis, "last": size - count, "step": stride * size_bytes}
                 for axis, (size, count, (_, stride)) in enumerate(sizes)
@@ -53,8 +70,8 @@ class PortableDynamicUpdateSlice(Kernel):
         }
         return KernelCode(
             function="",
-            operands=(0, 1, 2),
+            operands=(0, 1, 2) if place is None else (0, 1),
             header="glowmcu_update_slice.h",
-            template="portable/update_slice.c.j2",
+            template=f"portable/update_{'slice' if place is None else 'channels'}.c.j2",
             view=view,
         )
