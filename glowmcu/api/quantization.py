@@ -18,6 +18,7 @@ from glowmcu.errors import error
 from glowmcu.file_writing import write_file
 from glowmcu.frontend.export_graph import export_graph
 from glowmcu.frontend.notes import notes_on_file
+from glowmcu.frontend.tflite.export_notes import notes_on_export
 from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
@@ -131,12 +132,14 @@ def known_quality(profile: str | Path) -> tuple[QualityEntry, ...]:
 class ExportedModel:
     """A `.tflite` file that was written, of `bytes` bytes; `quality` is what quantization lost,
     empty if nothing was quantized or measured. `runtime` gives the bundle's bytes for an int8 file.
+    `notes` say what the format cannot hold.
     """
 
     path: Path
     bytes: int
     quality: tuple[QualityEntry, ...] = ()
     runtime: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @arguments_checked
@@ -191,15 +194,21 @@ def export(
     bordered = replace(inputs, io=border)
     graph = graph_with_border(given.data, given.name, request, mode, bordered)
     data = export_graph(graph, format)
+    _write_model(target, data)
+    quality = () if request is None else request.quality
+    is_tflite = format in _TFLITE_FORMATS
+    runtime = runtime_of(mode).title if request and is_tflite else ""
+    notes = notes_on_export(graph) if is_tflite else ()
+    return ExportedModel(target, len(data), quality, runtime, notes)
+
+
+def _write_model(target: Path, data: bytes) -> None:
     try:
         write_file(target, data)
     except OSError as cause:
         raise error(
             "GM195", f"cannot write the model: {cause.strerror}", str(target), "choose another file"
         ) from cause
-    quality = () if request is None else request.quality
-    runtime = runtime_of(mode).title if request and format in _TFLITE_FORMATS else ""
-    return ExportedModel(target, len(data), quality, runtime)
 
 
 def _expect_format(given: str, rounding: str, target: Path) -> None:

@@ -145,12 +145,12 @@ def export_command(
         quality = quality_record(made.quality)
         print_json(
             {"file": str(made.path), "bytes": made.bytes, "quality": quality,
-             "rounding": rounding, "runtime": made.runtime or None}
+             "rounding": rounding, "runtime": made.runtime or None, "notes": list(made.notes)}
         )  # fmt: skip
         return
     out = console()
     out.print(f"{made.path}  {count(made.bytes)} B", markup=False)
-    for line in quality_lines(made.quality):
+    for line in (*quality_lines(made.quality), *(f"note: {note}" for note in made.notes)):
         out.print(line, markup=False)
     if not made.runtime:
         return

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+import glowmcu
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.types import ElementType
+from glowmcu.ops.convolution import Conv2D
 from glowmcu.pipeline import reference_graph
 from tests.support.check_model import check_model
 from tests.support.oracle import run_litert_reference
@@ -131,3 +134,24 @@ def test_means_of_odd_counts_are_those_of_int8() -> None:
     graph = reference_graph(_model(CASES["average pool"]), "m.tflite")
     (pool,) = (node for node in graph.nodes if node.op.name == "average_pool_2d")
     assert pool.output.type.element is ElementType.I8
+
+
+def test_an_export_says_where_it_rounds_a_scale(tmp_path: Path) -> None:
+    """Products of scales in float32 need not be those of any float32 scale."""
+    for scale, is_said in ((0.0371, True), (2**-5, False)):
+        model = ModelBuilder()
+        x = model.input("x", _S, "uint8", 0.013, 131)
+        w = model.constant("w", _FILTER, scale, 128)
+        y = model.tensor("y", (1, 6, 6, 8), "uint8", 0.3, 117)
+        model.op("CONV_2D", [x, w, model.constant("b", *_bias(8))], [y], _CONV)
+        model.output(y)
+        (tmp_path / "m.tflite").write_bytes(model.finish())
+        made = glowmcu.export(tmp_path / "m.tflite", tmp_path / "out.tflite")
+        assert any("no float32" in note for note in made.notes) is is_said
+        graphs = [reference_graph(path.read_bytes(), path.name)
+                  for path in (tmp_path / "m.tflite", made.path)]  # fmt: skip
+        multipliers = {
+            node.op.requantization(node.signature).multipliers.tobytes()
+            for graph in graphs for node in graph.nodes if isinstance(node.op, Conv2D)
+        }  # fmt: skip
+        assert len(multipliers) == 1 + is_said

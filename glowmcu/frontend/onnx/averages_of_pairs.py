@@ -40,7 +40,7 @@ def average_between(op: AveragePool2D, x: TensorType, wanted: Form) -> Average |
     count = op.kernel[0] * op.kernel[1]
     channels = x.shape[3]
     weights = np.ones((1, *op.kernel, channels), np.int8)
-    scale = 1.0 / count
+    scale = float(np.float32(1.0 / count))
     return Average(
         DepthwiseConv2D(op.strides, op.dilations),
         (
