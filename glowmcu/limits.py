@@ -50,8 +50,10 @@ def tensor_bytes() -> int:
 
 
 def results_bytes() -> int:
-    """For all tensors together that nodes make: what runs the model keeps them."""
-    return _MEMORY.get() >> 6
+    """For all tensors together that nodes make, 128 MiB by default: what runs the model may keep
+    them.
+    """
+    return _MEMORY.get() >> 4
 
 
 def file_bytes() -> int:
