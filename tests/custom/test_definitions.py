@@ -215,18 +215,6 @@ OUTSIDE = {
 }  # fmt: skip
 
 
-def test_what_is_made_of_itself_in_a_loop_that_it_does_not_tell_apart_is_refused() -> None:
-    text = """
-def f(x: "int32[N]") -> "y: int32[N]":
-    y[n] = x[n]
-    for m in range(3):
-        y[n] = y[n] + y[n]
-"""
-    with pytest.raises(DefinitionError, match="y is made of itself in a loop over m") as caught:
-        planned(text, (((4,), "int32"),))
-    assert caught.value.line == 5
-
-
 @pytest.mark.parametrize("case", OUTSIDE.values(), ids=OUTSIDE)
 def test_a_read_outside_is_refused_with_its_line(case: tuple[str, str, int, str]) -> None:
     old, new, line, said = case

@@ -81,6 +81,18 @@ def f(x: "int32[B, I]", w: "int32[O, I]") -> "y: int32[B, O], z: int32[B], p: in
         assert all(np.array_equal(wanted, got) for wanted, got in pairs)
 
 
+def test_what_is_made_of_itself_in_a_loop_that_it_does_not_tell_apart_is_refused() -> None:
+    text = """
+def f(x: "int32[N]") -> "y: int32[N]":
+    y[n] = x[n]
+    for m in range(3):
+        y[n] = y[n] + y[n]
+"""
+    with pytest.raises(DefinitionError, match="y is made of itself in a loop over m") as caught:
+        planned(text, (((4,), "int32"),))
+    assert caught.value.line == 5
+
+
 @pytest.mark.parametrize(
     ("size", "lanes", "wanted"),
     [(8, 4, ((0, 8, 4),)), (9, 4, ((0, 8, 4), (8, 9, 1))), (3, 4, ((0, 3, 1),)),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.tflite.writer import ModelBuilder
-from glowmcu.pipeline import model_notes
 
 
 def dense(kind: str) -> bytes:
@@ -40,16 +40,16 @@ def dense(kind: str) -> bytes:
     ],
 )
 def test_small_weights_of_float_layers_are_told(kind: str, said: str) -> None:
-    (note,) = model_notes(dense(kind), "m.tflite")
+    (note,) = notes_on_file(dense(kind), "m.tflite")
     assert said in note
     assert "128 B of float32" in note
-    (note,) = model_notes(dense(kind), "m.tflite", quantizing=True)
+    (note,) = notes_on_file(dense(kind), "m.tflite", quantizing=True)
     assert "rounded to" in note
     assert "--samples" not in note, "they were given"
 
 
 def test_float_and_int8_models_have_no_such_note() -> None:
-    assert model_notes(dense("float32"), "m.tflite") == ()
+    assert notes_on_file(dense("float32"), "m.tflite") == ()
     model = ModelBuilder()
     x, y = model.input("x", (1, 8), "int8", 0.1), model.tensor("y", (1, 4), "int8", 0.1)
     weights = model.constant("w", np.ones((4, 8), np.int8), 0.1)
@@ -57,7 +57,7 @@ def test_float_and_int8_models_have_no_such_note() -> None:
     real = model.tensor("real", (1, 4), "float32")
     model.op("DEQUANTIZE", [y], [real])
     model.output(real)
-    assert model_notes(model.finish(), "m.tflite") == ()
+    assert notes_on_file(model.finish(), "m.tflite") == ()
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_what_is_double_in_the_file_is_told(where: str, said: str) -> None:
     wanted = () if where == "nowhere" else (
         f"the file computes in double, here all of it is float32{said}",
     )  # fmt: skip
-    assert model_notes(data, "m.onnx") == wanted
+    assert notes_on_file(data, "m.onnx") == wanted
