@@ -69,6 +69,13 @@ def test_parts_are_replaced_as_in_tflm(case, is_known: bool) -> None:
     check_model(data, sets, run_tflm)
 
 
+@pytest.mark.parametrize("start", [-3, 1, 4, 9])
+def test_channels_beyond_an_end_are_the_last_that_there_are(start: int) -> None:
+    shape, part = SHAPES["channels of an image"]
+    arrays = arrays_for(np.random.default_rng(4), shape, part, "int8")
+    check_model(update_model(shape, part, [0, 2, 0, start]), [arrays], run_tflm)
+
+
 @pytest.mark.parametrize("of", ["int32", "int64"])
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "float32"])
 def test_elements_and_starts_of_any_type_equal_tflm(dtype: str, of: str) -> None:
