@@ -82,7 +82,11 @@ def _parsed(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
         if "." in axes:
             raise Unsupported("GM106", f"Einsum: {equation[:80]!r} has a dot that is no ellipsis")
         if len(set(axes)) < len(axes):
-            raise Unsupported("GM105", f"Einsum: {equation[:80]!r} takes a diagonal")
+            raise Unsupported(
+                "GM105",
+                f"Einsum: {equation[:80]!r} takes a diagonal",
+                "in PyTorch: (x * torch.eye(n)).sum(-1) of these two axes is the diagonal, too",
+            )
     return filled, result
 
 
