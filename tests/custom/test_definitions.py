@@ -58,9 +58,10 @@ def integers(x: "int32[N]", z: "int32[N]") -> "y: int32[N], p: int32[1]":
         p[j] *= x[k] - z[k // 2]
 """
 ITSELF = """
-def itself(x: "int32[N, N]") -> "y: int32[N, N], z: int32[N]":
+def itself(x: "int32[N, N]") -> "y: int32[N, N], z: int32[N], a: int32[N]":
     y[i, j] = where(i == i and x[i, j] > 0 or j != j, max(j, j), x[i, clip(j, 0, N - 1)])
     z[i] = where(i <= i, x[i, i], 0) + where(x[i, i] < x[i, i], 1, 2)
+    a[i] = where(x[0, i] >= x[0, i], i, 2)
 """
 TURNS = """
 def turns(x: "int32[N]", w: "int32[M]") -> "y: int32[N], p: int32[N], z: int32[N]":
