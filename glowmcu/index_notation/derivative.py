@@ -202,9 +202,7 @@ class _Reverse:
         value: ast.expr,
         sizes: Mapping[str, int],
     ) -> None:
-        """A statement with a `for` for each index: what is summed may have some that its value does
-        not.
-        """
+        """A statement with a `for` for each index: the value of a sum may lack some."""
         ast.fix_missing_locations(value)
         used = {*indices, *_names_in(value)}
         loops = [name for name in sizes if name in used or sign != "="]

@@ -19,8 +19,8 @@ def notes_on_export(graph: Graph) -> tuple[str, ...]:
     layers = "a layer" if len(rounded) == 1 else f"{len(rounded)} layers"
     return (
         f"scales of the weights of {layers} ({rounded[0][:120]!r}) are no float32, as uint8 and "
-        "TOSA have them; the file holds the nearest, and of 100,000 results about one is a step "
-        "off the bundle of the original",
+        "TOSA have them; the file holds the nearest, and single results may be a step off those of "
+        "a bundle of the original",
     )
 
 
