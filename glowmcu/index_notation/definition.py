@@ -31,6 +31,8 @@ from glowmcu.index_notation.statements import (
 _FORM = re.compile(r"(float32|int32)\s*\[([^\[\]]*)\]")
 _NAME = re.compile(r"[A-Za-z_]\w{0,19}", re.ASCII)
 _MOST_STATEMENTS, _MOST_CHARACTERS, _MOST_AXES = 64, 20_000, 8
+#: Levels of expressions inside of each other; a sum of so many terms has as many.
+_MOST_LEVELS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,7 @@ def read_definition(text: str) -> Definition:
     if len(functions) != 1:
         raise DefinitionError(f"it has {len(functions)} functions; one is the definition")
     function = functions[0]
+    _check_levels(function)
     inputs, attributes = _parameters(function)
     outputs = tuple(_results(function))
     statements = tuple(_statements(function.body, {}))
@@ -93,6 +96,19 @@ def read_definition(text: str) -> Definition:
     found = Definition(function.name, inputs, outputs, attributes, statements, schedules)
     _check_names(found, function.lineno)
     return found
+
+
+def _check_levels(function: ast.FunctionDef) -> None:
+    """That nothing is so deep that functions which call themselves run out of stack."""
+    level: list[ast.AST] = [function]
+    for _ in range(_MOST_LEVELS + 2):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    if level:
+        line = getattr(level[0], "lineno", function.lineno)
+        what = (
+            f"an expression has more than {_MOST_LEVELS} levels, or terms: write several statements"
+        )
+        raise DefinitionError(what, line)
 
 
 def _parameters(function: ast.FunctionDef) -> tuple[tuple[Form, ...], dict[str, Number]]:

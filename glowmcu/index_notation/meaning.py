@@ -47,12 +47,12 @@ def results(plan: Plan, inputs: Sequence[Array]) -> tuple[Array, ...]:
     held = {form.name: x for form, x in zip(plan.definition.inputs, inputs, strict=True)}
     with np.errstate(all="ignore"):
         for space in plan.spaces:
-            held[space.statement.target] = _computed(plan, space, held)
+            held[space.statement.target] = target_of(plan, space, held)
     return tuple(held[form.name] for form in plan.definition.outputs)
 
 
-def _computed(plan: Plan, space: Space, held: Mapping[str, Array]) -> Array:
-    """The statement's target."""
+def target_of(plan: Plan, space: Space, held: Mapping[str, Array]) -> Array:
+    """The statement's target; `held` are all tensors that it reads."""
     statement, names = space.statement, list(space.sizes)
     shape = tuple(space.sizes[name] for name in statement.indices)
     before = held.get(statement.target)
@@ -82,6 +82,19 @@ def _computed(plan: Plan, space: Space, held: Mapping[str, Array]) -> Array:
             values = np.broadcast_to(value, lengths).astype(space.dtype)
             _put(space, made, values, (*place, slice(part.start, part.stop)), inner)
     return made
+
+
+def values_over(
+    plan: Plan, node: ast.expr, held: Mapping[str, Array], sizes: Mapping[str, int]
+) -> Array:
+    """A value over all indices, in their order; an axis where it is the same has length 1."""
+    env = {
+        name: np.arange(size, dtype=np.int32).reshape([-1 if n == name else 1 for n in sizes])
+        for name, size in sizes.items()
+    }
+    with np.errstate(all="ignore"):
+        value = _Values(plan, held, env).value(node)
+    return value.reshape((1,) * (len(sizes) - value.ndim) + value.shape)
 
 
 def _parts(space: Space, inner: Sequence[str]) -> Iterator[range]:

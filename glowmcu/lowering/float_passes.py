@@ -10,6 +10,7 @@ from __future__ import annotations
 from glowmcu.ir.graph import Graph
 from glowmcu.lowering import (
     bound_masks,
+    expand_definitions,
     fold_activation_float,
     fold_batch_norm,
     fold_constants,
@@ -30,6 +31,7 @@ from glowmcu.lowering.passes import NamedPass, PassObserver
 FLOAT_PASSES: tuple[NamedPass, ...] = (
     ("remove_dead_nodes", remove_dead_nodes.run),
     ("fold_constants", fold_constants.run),
+    ("expand_definitions", expand_definitions.run),
     ("bound_masks", bound_masks.run),
     ("split_recurrences", split_recurrences.run),
     ("remove_identities", remove_identities.run),

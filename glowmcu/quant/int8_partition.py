@@ -63,11 +63,14 @@ def nodes_named(graph: Graph, names: Iterable[str], option: str) -> set[Node]:
 
 
 def is_named(node: Node, name: str) -> bool:
-    """Whether the node's operator, the node or a result of it is called `name`."""
+    """Whether the node's operator, the node or a result of it is called `name`, or the node is a
+    part of what is called so.
+    """
     if isinstance(node.op, Constant):
         return False
     is_operator = node.op.name == name.lower() or type(node.op).__name__ == name
-    return is_operator or name in (node.name, *(value.name for value in node.outputs))
+    is_part = node.name.startswith(f"{name}/")
+    return is_operator or is_part or name in (node.name, *(value.name for value in node.outputs))
 
 
 def _applicable_rule(graph: Graph, node: Node) -> QuantizationRule | None:

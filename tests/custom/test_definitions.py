@@ -261,6 +261,8 @@ WRONG = {
     "no function": ("x = 1", "it has 0 functions"),
     "two functions": (DENSE + DENSE, "it has 2 functions"),
     "no Python": ("def f(x", "it is not Python"),
+    "too many levels": (DENSE.replace("limit)", "limit" + " + limit" * 400 + ")"),
+                        "an expression has more than 100 levels, or terms"),
     "no type": ('def f(x) -> "y: float32[1]":\n  y[i] = x[i]', "an operand has no type"),
     "another type": ('def f(x: "int8[N]") -> "y: float32[N]":\n  y[i] = x[i]', "expected float32"),
     "no result": ('def f(x: "float32[N]"):\n  y[i] = x[i]', "it says no result"),
@@ -355,9 +357,10 @@ def test_a_file_that_is_no_definition_is_said_before_the_model_is_read(tmp_path:
     assert "dense.py" in str(caught.value)
 
 
-def test_a_quantized_model_keeps_it_float(tmp_path: Path) -> None:
+def test_a_quantized_model_keeps_float_what_is_no_composition(tmp_path: Path) -> None:
     samples = np.random.default_rng(2).normal(0, 1, (9, 3, 7)).astype(np.float32)
-    custom = {"Dense": save(tmp_path, DENSE)}
+    text = DENSE.replace("x[b, i]", "x[b, clip(i, 0, I - 1)]")
+    custom = {"Dense": save(tmp_path, text)}
     bundle = glowmcu.compile(
         model(tmp_path), custom=custom, samples=samples, output=tmp_path / "out"
     )
