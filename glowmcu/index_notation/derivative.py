@@ -28,6 +28,7 @@ from glowmcu.index_notation.rewriting import (
     minus,
     number,
     renamed,
+    times,
     where,
 )
 from glowmcu.index_notation.spaces import Plan, Space
@@ -161,13 +162,17 @@ class _Reverse:
         upstream: ast.expr = element(self._gradients[after], statement.indices)
         value = renamed(statement.value, before, self._sizes)
         old = before.get(statement.target)
+        is_product = statement.reduction is Reduction.PRODUCT
         if statement.goes_on and old in influenced:
             assert old is not None
             places = tuple(ast.Name(name) for name in statement.indices)
             own = {name: space.sizes[name] for name in statement.indices}
-            self._give(replace(space, sizes=own), old, places, upstream)
-        if statement.reduction is Reduction.PRODUCT:
-            raise DefinitionError("*= has no gradient", statement.line)
+            part = times(upstream, self._product(space, value)) if is_product else upstream
+            self._give(replace(space, sizes=own), old, places, part)
+        if is_product:
+            upstream = times(upstream, self._others(space, value))
+            if old is not None:
+                upstream = times(upstream, element(old, statement.indices))
         if statement.reduction in (Reduction.MAX, Reduction.MIN):
             is_it = compared(value, ast.Eq(), element(after, statement.indices))
             upstream = where(is_it, upstream, zero)
@@ -182,6 +187,34 @@ class _Reverse:
             assert items is not None
             if leaf.value.id in influenced:
                 self._give(space, leaf.value.id, items, part)
+
+    def _product(self, space: Space, value: ast.expr) -> ast.expr:
+        """An element of the product over what the target does not have, without what that was."""
+        name, indices = self._new(space.statement.indices, space), space.statement.indices
+        self._say(name, indices, "*=", value, space.sizes)
+        return element(name, indices)
+
+    def _others(self, space: Space, value: ast.expr) -> ast.expr:
+        """An element of the products of all factors but one: a quotient would be none of 0."""
+        copies = {name: self._names.fresh(f"{name}_") for name in space.reduced}
+        if not copies:
+            return number(1.0)
+        indices = tuple(space.sizes)
+        name = self._new(indices, space)
+        differ = [compared(ast.Name(copy), ast.NotEq(), ast.Name(name_))
+                  for name_, copy in copies.items()]  # fmt: skip
+        is_other = differ[0] if len(differ) == 1 else ast.BoolOp(ast.Or(), list(differ))
+        factor = renamed(value, {}, {own: ast.Name(copy) for own, copy in copies.items()})
+        sizes = {**space.sizes, **{copy: space.sizes[own] for own, copy in copies.items()}}
+        self._say(name, indices, "*=", where(is_other, factor, number(1.0)), sizes)
+        return element(name, indices)
+
+    def _new(self, indices: Sequence[str], space: Space) -> str:
+        """A tensor over these indices."""
+        name = self._names.fresh(f"{space.statement.target}_")
+        self._shapes[name] = tuple(space.sizes[index] for index in indices)
+        self._dtypes[name] = FLOAT
+        return name
 
     def _give(self, space: Space, tensor: str, places: Sequence[ast.expr], part: ast.expr) -> None:
         """`part` to the gradient of `tensor` at `places`, for all values of the indices."""

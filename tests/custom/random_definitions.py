@@ -70,7 +70,7 @@ class RandomDefinition:
     def _statement(self, target: str) -> list[str]:
         """Loops over all indices, of which the value may leave some out."""
         indices = self._some(list(_INDICES), 3)
-        kinds = ("=", "+=", "+=") if self.smooth else ("=", "+=", "*=", "max", "min")
+        kinds = ("=", "+=", "+=", "*=") if self.smooth else ("=", "+=", "*=", "max", "min")
         kind = self._pick(kinds)
         others = [name for name in _INDICES if name not in indices]
         reduced = [] if kind == "=" else self._some(others, 2)

@@ -20,7 +20,7 @@ from glowmcu.ops.registry import load_operations
 from glowmcu.pipeline import application_graph
 from glowmcu.training import training_of
 from tests.custom.test_definitions import computed_in_c, operands, planned
-from tests.gradient.definitions import DEFINITIONS, PRODUCTS
+from tests.gradient.definitions import DEFINITIONS
 
 #: It smooths along the channels, and is a function of several elements of its operand.
 SMOOTH = """
@@ -126,11 +126,8 @@ def test_gradients_have_a_text_form(tmp_path: Path) -> None:
 
 
 def test_a_definition_without_gradient_is_refused_where_it_is_trained(tmp_path: Path) -> None:
-    text = PRODUCTS.replace("def f(x", 'def f(w: "float32[K]", x').replace("[B]", "[B, C]")
-    text = text.replace("y[b] *= x[b, c]", "y[b, c] *= x[b, c] * w[k]")
-    text = text.replace('(w: "float32[K]", x: "float32[B, C]")',
-                        '(x: "float32[B, C]", w: "float32[K]")')  # fmt: skip
+    text = SMOOTH.replace("x[b, clip(c + k - 1, 0, C - 1)]", "x[b, c // 2]")
     files = custom(tmp_path, text)
-    with pytest.raises(GlowmcuError, match=r"smooth\.py, line 3: \*= has no gradient"):
+    with pytest.raises(GlowmcuError, match=r"smooth\.py, line 4: a subscript c // 2 has no gradient"):
         glowmcu.compile(network(tmp_path), output=tmp_path / "net", custom=files, train="last=2")
     glowmcu.compile(network(tmp_path), output=tmp_path / "net", custom=files, train="last=1")

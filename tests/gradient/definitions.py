@@ -15,6 +15,23 @@ def f(x: "float32[B, I]", w: "float32[O, I]", limit: float = 0.1) -> "y: float32
 """,
         ((3, 4), (5, 4)),
     ),
+    "products, of which one goes on": (
+        """
+def f(x: "float32[B, C]", w: "float32[C, D]") -> "y: float32[B]":
+    y[b] *= x[b, c] + w[c, d]
+    y[b] = y[b] + x[b, 0]
+    y[b] *= w[c, 0] * x[b, c] + 1.0
+""",
+        ((2, 3), (3, 2)),
+    ),
+    "a product of as many turns": (
+        """
+def f(x: "float32[N]") -> "y: float32[N]":
+    for m in range(3):
+        y[n] *= x[n]
+""",
+        ((4,),),
+    ),
     "softmax by temporaries, and a result that is not asked for": (
         """
 def f(x: "float32[B, C]") -> "y: float32[B, C], top: float32[B]":
@@ -114,10 +131,6 @@ def f(x: "float32[B, C]", beta: float = 1.0) -> "y: float32[B, C]":
     y[b, c] = x[b, c] * sigmoid(beta * x[b, c])
 """, (1.5,))  # fmt: skip
 
-PRODUCTS = """
-def f(x: "float32[B, C]") -> "y: float32[B]":
-    y[b] *= x[b, c]
-"""
 QUOTIENTS = """
 def f(x: "float32[N]") -> "y: float32[N]":
     y[i] = x[i] * x[i // 2]
