@@ -98,14 +98,15 @@ def places(
 @lru_cache(maxsize=512)
 def _needed(asked: tuple[Deviation, ...], file: str, text: str) -> frozenset[Deviation]:
     """Those that lines of the file need; most files of a bundle are the same in the next one."""
-    lines = text.splitlines()
-    return frozenset(
-        item
-        for item in asked
-        if item.covers(file)
-        and item.pattern.search(text) is not None
-        and any(map(item.pattern.search, lines))
-    )
+    return frozenset(item for item in asked if item.covers(file) and _is_in(item.pattern, text))
+
+
+def _is_in(pattern: re.Pattern[str], text: str) -> bool:
+    """Whether a line of the text matches; a match of the text may go over several."""
+    found = pattern.search(text)
+    if found is None or "\n" not in found[0]:
+        return found is not None
+    return any(map(pattern.search, text.splitlines()))
 
 
 def table(found: Mapping[Deviation, tuple[str, ...]]) -> str:

@@ -81,14 +81,19 @@ def _add_relu(state: Import, op: OperatorRecord, low: float, high: float | None)
 
 @importer("RELU6")
 def import_relu6(state: Import, op: OperatorRecord) -> None:
-    """Stored values clamped in the input's units, as TensorFlow Lite Micro does it; of uint8, which
-    it does not have, rescaled as TensorFlow Lite does.
+    """Stored values clamped in the input's units, as TensorFlow Lite Micro does it.
+
+    It takes them for the output's, whatever scale that has; so where scales differ, and of uint8,
+    which it does not have, they are rescaled as TensorFlow Lite does.
     """
-    x = state.value(op, 0)
+    x, declared = state.value(op, 0), state.output_type(op)
     if x.type.element in (ElementType.F32, ElementType.UI8):
         _add_relu(state, op, 0.0, 6.0)
         return
-    _expect_quantized(op, x.type, state.output_type(op))
+    _expect_quantized(op, x.type, declared)
+    if x.type.quantization != declared.quantization:
+        _add_relu(state, op, 0.0, 6.0)
+        return
     highest = min(quantize_bound(6.0, x.type), x.type.element.limits[1])
     state.emit(op, Clip((x.type.zero_point, highest)), [x])
 

@@ -17,7 +17,7 @@ def notes_on_tflite(
     """Sentences on the file. Raises GM101, GM103."""
     model = read_container(data, file_name)
     batch = batch_note(input_sizes(model), options, file_name)
-    return (*batch, *_weights_note(model, quantizing))
+    return (*batch, *_weights_note(model, quantizing), *_relu6_note(model))
 
 
 def has_dynamic_ranges(data: bytes, file_name: str) -> bool:
@@ -28,6 +28,26 @@ def has_dynamic_ranges(data: bytes, file_name: str) -> bool:
         return False
     records = _small_weights(read_container(data, file_name))
     return any("INT" in record.type_name for record in records)
+
+
+def _relu6_note(model: ModelRecord) -> tuple[str, ...]:
+    """Limits at which the scale changes, where TensorFlow Lite Micro computes something else."""
+    tensors = model.tensors
+    found = [
+        (op.index, after.name)
+        for op in model.operators
+        if op.name == "RELU6" and op.inputs[:1] and op.outputs[:1] and op.inputs[0] >= 0
+        for before, after in [(tensors[op.inputs[0]], tensors[op.outputs[0]])]
+        if before.type_name in ("INT8", "INT16")
+        and (before.scales, before.zero_points) != (after.scales, after.zero_points)
+    ]
+    if not found:
+        return ()
+    index, name = found[0]
+    return (
+        f"RELU6 of {len(found)} nodes (node {index} {name[:60]!r}) changes the scale: results are "
+        "those of LiteRT; TensorFlow Lite Micro takes what is stored for the new scale as it is",
+    )
 
 
 def _small_weights(model: ModelRecord) -> list[TensorRecord]:
