@@ -33,8 +33,12 @@ class RealFunction(UnaryFunction):
             real = np.asarray(self._real(offsets * np.float32(source.scale)), np.float32)
             quotients = (real / np.float32(out.scale)).astype(np.float64)
         limited = np.clip(np.nan_to_num(quotients, nan=0.0), -(2.0**17), 2.0**17)
-        whole = np.trunc(limited + np.copysign(0.5, limited)).astype(np.int64)
+        whole = self._whole(limited).astype(np.int64)
         return saturate(whole + out.zero_point, -128, 127, dtype=np.int8)
+
+    def _whole(self, quotients: Array) -> Array:
+        """Whole numbers of steps."""
+        return np.trunc(quotients + np.copysign(0.5, quotients))
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,15 @@ class _Numpy(RealFunction):
 @operation("sqrt")
 @dataclass(frozen=True)
 class Sqrt(_Numpy):
-    """Square root; not a number below 0."""
+    """Square root; not a number below 0. `truncates`: int8 as LiteRT's kernel has it, which leaves
+    out what is behind the point.
+    """
 
     function: ClassVar[Callable[[Array], Array]] = np.sqrt
+    truncates: bool = False
+
+    def _whole(self, quotients: Array) -> Array:
+        return np.trunc(quotients) if self.truncates else super()._whole(quotients)
 
 
 @operation("square")

@@ -128,6 +128,7 @@ def test_gradients_have_a_text_form(tmp_path: Path) -> None:
 def test_a_definition_without_gradient_is_refused_where_it_is_trained(tmp_path: Path) -> None:
     text = SMOOTH.replace("x[b, clip(c + k - 1, 0, C - 1)]", "x[b, c // 2]")
     files = custom(tmp_path, text)
-    with pytest.raises(GlowmcuError, match=r"smooth\.py, line 4: a subscript c // 2 has no gradient"):
+    said = r"smooth\.py, line 4: a subscript c // 2 has no gradient"
+    with pytest.raises(GlowmcuError, match=said):
         glowmcu.compile(network(tmp_path), output=tmp_path / "net", custom=files, train="last=2")
     glowmcu.compile(network(tmp_path), output=tmp_path / "net", custom=files, train="last=1")

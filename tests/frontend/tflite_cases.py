@@ -112,7 +112,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "activation": (
         _one("ABS"), _one("ELU", F), _one("RELU"), _one("RELU", F), _one("RELU_N1_TO_1", F),
         _one("RELU_N1_TO_1"), _one("RELU_0_TO_1", UI8), _one("RELU6"), _one("RELU6", F),
-        _one("RELU6", UI8), _one("LEAKY_RELU", alpha=0.25), _one("GELU", F, approximate=True),
+        _one("RELU6", UI8), _one("SQRT"), _one("SQRT", F), _one("LEAKY_RELU", alpha=0.25), _one("GELU", F, approximate=True),
     ),
     "add_n": (
         Case("ADD_N", (t(), t(), t()), (t(),)), Case("ADD_N", (_real(2), _real(2)), (_real(2),)),

@@ -63,6 +63,14 @@ FIXED = [
 ]
 
 
+def test_sqrt_leaves_out_what_is_behind_the_point_as_litert_does() -> None:
+    scales = random_quantizations(10, seed=8, low=-4.0)
+    pairs = [
+        ((scale, -128), (np.sqrt(200 * scale) / 128, point)) for (scale, _), (_, point) in scales
+    ]
+    check_all_values("SQRT", pairs, oracle=run_litert_reference)
+
+
 def test_relu6_equals_tflm_where_the_scale_stays() -> None:
     check_all_values("RELU6", [(source, source) for source, _ in FIXED])
 

@@ -25,7 +25,6 @@ _FUNCTIONS: dict[str, type[Operation]] = {
     "LOG": Log,
     "ABS": Abs,
     "NEG": Neg,
-    "SQRT": Sqrt,
     "SQUARE": Square,
     "SIN": Sin,
     "COS": Cos,
@@ -58,6 +57,13 @@ def _expect_quantized(op: OperatorRecord, *types: TensorType) -> None:
 def import_function(state: Import, op: OperatorRecord) -> None:
     """One operand, no attributes."""
     state.emit(op, _FUNCTIONS[op.name](), [state.value(op, 0)])
+
+
+@importer("SQRT")
+def import_sqrt(state: Import, op: OperatorRecord) -> None:
+    """On int8 the next step towards 0, not the nearest one: LiteRT's; TFLM has floats alone."""
+    x = state.value(op, 0)
+    state.emit(op, Sqrt(truncates=x.type.quantization is not None), [x])
 
 
 @importer(*_LIMITS)
