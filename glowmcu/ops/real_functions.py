@@ -38,7 +38,8 @@ class RealFunction(UnaryFunction):
 
     def _whole(self, quotients: Array) -> Array:
         """Whole numbers of steps."""
-        return np.trunc(quotients + np.copysign(0.5, quotients))
+        whole: Array = np.trunc(quotients + np.copysign(0.5, quotients))
+        return whole
 
 
 @dataclass(frozen=True)

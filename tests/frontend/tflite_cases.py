@@ -112,7 +112,8 @@ CASES: dict[str, tuple[Case, ...]] = {
     "activation": (
         _one("ABS"), _one("ELU", F), _one("RELU"), _one("RELU", F), _one("RELU_N1_TO_1", F),
         _one("RELU_N1_TO_1"), _one("RELU_0_TO_1", UI8), _one("RELU6"), _one("RELU6", F),
-        _one("RELU6", UI8), _one("SQRT"), _one("SQRT", F), _one("LEAKY_RELU", alpha=0.25), _one("GELU", F, approximate=True),
+        _one("RELU6", UI8), _one("LEAKY_RELU", alpha=0.25), _one("GELU", F, approximate=True),
+        _one("SQRT"), _one("SQRT", F),
     ),
     "add_n": (
         Case("ADD_N", (t(), t(), t()), (t(),)), Case("ADD_N", (_real(2), _real(2)), (_real(2),)),
@@ -127,6 +128,10 @@ CASES: dict[str, tuple[Case, ...]] = {
         ),
         Case("CUSTOM CIRCULAR_BUFFER", (t((1, 1, 2, 96)),), (t((1, 5, 2, 96), variable=True),)),
         Case("CUSTOM CIRCULAR_BUFFER", (t((1, 1, 2, 3)),), (t((1, 6, 2, 3), variable=True),)),
+    ),
+    "bucketize": tuple(
+        Case("BUCKETIZE", (t((2, 3), kind),), (t((2, 3), I32),), {"boundaries": [-1.0, 0.5, 2.0]})
+        for kind in (F, I32)
     ),
     "comparison": (
         _two("EQUAL", out=BOOL), _two("LOGICAL_AND", BOOL), _one("LOGICAL_NOT", BOOL),
