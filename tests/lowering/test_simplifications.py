@@ -236,6 +236,13 @@ def test_nested_concatenations_become_one() -> None:
     assert len(after.nodes[-1].inputs) == 4
 
 
+def test_parts_without_elements_go() -> None:
+    b = GraphBuilder()
+    x, y, nothing = b.input(int8(2, 3)), b.input(int8(1, 3)), b.input(int8(0, 3))
+    after = run(merge_concatenations.run, b.finish(b.add(Concatenation(0), x, nothing, y)))
+    assert [value.type.shape for value in after.nodes[-1].inputs] == [(2, 3), (1, 3)]
+
+
 @pytest.mark.parametrize("why", ["other axis", "read by others"])
 def test_other_concatenations_stay(why: str) -> None:
     b = GraphBuilder()

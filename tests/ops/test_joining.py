@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import glowmcu
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.reader import read_tflite
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
-from tests.support.oracle import run_tflm
+from tests.support.oracle import run_litert_reference, run_tflm
 from tests.support.single_op import Tensor, single_op_model
 
 JOINS = {
@@ -56,6 +59,27 @@ def test_a_tensor_can_be_joined_with_itself_and_with_a_constant() -> None:
 def contained(data: bytes) -> dict[int, int]:
     node = next(n for n in read_tflite(data, "m").nodes if n.op.name == "concatenation")
     return dict(node.op.contained_operands(node.signature))
+
+
+def test_a_part_without_elements_is_no_part(tmp_path: Path) -> None:
+    """The C of two parts that lie in the result, and of nothing, has nothing to do: gcc told so."""
+    b = ModelBuilder()
+    x, z = (b.input(name, shape, "float32") for name, shape in (("x", (2, 3)), ("z", (1, 3))))
+    relu = [
+        b.tensor(f"relu{place}", shape, "float32") for place, shape in enumerate([(2, 3), (1, 3)])
+    ]
+    nothing = b.constant("nothing", np.zeros((0, 3), np.float32))
+    y, out = b.tensor("y", (3, 3), "float32"), b.tensor("out", (3, 3), "float32")
+    for source, target in zip((x, z), relu, strict=True):
+        b.op("RELU", [source], [target])
+    b.op("CONCATENATION", [relu[0], relu[1], nothing], [y], {"axis": 0})
+    b.op("NEG", [y], [out])
+    b.output(out)
+    given = [np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3), np.ones((1, 3), np.float32)]
+    path = tmp_path / "m.tflite"
+    path.write_bytes(b.finish())
+    (found,) = glowmcu.compile(path, output=tmp_path / "out").run(given)
+    assert np.array_equal(found, run_litert_reference(path.read_bytes(), given)[0])
 
 
 def test_operands_of_an_outer_join_are_bytes_of_the_result() -> None:
