@@ -43,7 +43,8 @@ class CellKind(Enum):
     LSTM = "lstm"
 
 
-_USUAL = {
+#: Of each kind, for one direction.
+USUAL_FUNCTIONS = {
     CellKind.RNN: (_TANH,),
     CellKind.GRU: (_SIGMOID, _TANH),
     CellKind.LSTM: (_SIGMOID, _TANH, _TANH),
@@ -181,7 +182,7 @@ class Recurrence(Operation):
     @property
     def has_usual_functions(self) -> bool:
         """Whether gates and states go through sigmoid and tanh, as without `activations`."""
-        return self.functions == _USUAL[self.kind] * len(self.reversed)
+        return self.functions == USUAL_FUNCTIONS[self.kind] * len(self.reversed)
 
     @property
     def _has_integers(self) -> bool:

@@ -18,6 +18,7 @@ from glowmcu.frontend.control_flow import Effort, expect_shallow
 from glowmcu.frontend.graph_builder import GraphBuilder, ShapeCheck
 from glowmcu.frontend.known_inputs import bound_data, must_be_known, open_batches
 from glowmcu.frontend.tflite.container import ModelRecord, OperatorRecord
+from glowmcu.frontend.tflite.row_writes import with_row_writes
 from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.frontend.tflite.tensors import (
     constant_data,
@@ -162,7 +163,7 @@ class Import:
         Raises Unsupported GM142 if subgraphs refer to each other without end.
         """
         expect_shallow(self.depth + 1)
-        model = self.model.subgraph(number)
+        model = with_row_writes(self.model.subgraph(number))
         tensors = (replace(item, name=f"{place}/{item.name}") for item in model.tensors)
         model = replace(model, tensors=tuple(tensors))
         inner = Import(model, InputOptions(custom=self.custom), builder, self.depth + 1)
