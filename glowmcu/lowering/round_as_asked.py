@@ -1,7 +1,7 @@
 """Whose rounding a graph has; of LiteRT's reference kernels it depends on the operator.
 
-Their fully connected layers round once, whatever else they compute in int8 as TensorFlow Lite Micro
-does. Bodies of branches and loops are graphs, too.
+Their fully connected layers round once, and RELU6 is rescaled where its scale changes; all else
+they compute in int8 as TensorFlow Lite Micro does. Bodies of branches and loops are graphs, too.
 """
 
 from __future__ import annotations
@@ -9,10 +9,14 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
+
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.ir.body import Body
 from glowmcu.ir.graph import FIXED_ROUNDING, Graph, Node
 from glowmcu.ir.operation import Operation, OperationError, Rounding
+from glowmcu.ops.activation import Clip, Relu
+from glowmcu.ops.fixed_point import round_half_away
 from glowmcu.ops.matmul import FullyConnected
 
 
@@ -31,7 +35,7 @@ def run(graph: Graph, rounding: Rounding, file_name: str) -> Graph:
     nodes: list[Node] = []
     problems: list[Problem] = []
     for index, node in enumerate(graph.nodes):
-        op = _rounded(node.op)
+        op = _rescaled(node) or _rounded(node.op)
         nodes.append(node if op is node.op else replace(node, op=op))
         if isinstance(op, FullyConnected) and not node.output.type.element.is_float:
             try:
@@ -43,6 +47,17 @@ def run(graph: Graph, rounding: Rounding, file_name: str) -> Graph:
     if problems:
         raise GlowmcuError(problems)
     return graph.replace(nodes, rounding=rounding)
+
+
+def _rescaled(node: Node) -> Relu | None:
+    """A RELU6 at which the scale changes: Micro's kernel clamps, LiteRT's rescales."""
+    if not isinstance(node.op, Clip):
+        return None
+    x, out = node.inputs[0].type, node.output.type
+    if x.quantization == out.quantization:
+        return None
+    six = out.zero_point + round_half_away(float(np.float32(6) / np.float32(out.scale)))
+    return Relu((out.zero_point, min(six, out.element.limits[1])), single_precision=True)
 
 
 def _rounded(op: Operation) -> Operation:

@@ -15,7 +15,9 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.notes import notes_on_tflite
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.input_options import InputOptions
-from glowmcu.pipeline import compile_model
+from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.operation import Rounding
+from glowmcu.pipeline import compile_model, reference_graph
 from tests.support.check_model import check_model
 from tests.support.oracle import run_litert_reference, run_tflm
 
@@ -71,22 +73,21 @@ def test_sqrt_leaves_out_what_is_behind_the_point_as_litert_does() -> None:
     check_all_values("SQRT", pairs, oracle=run_litert_reference)
 
 
-def test_relu6_equals_tflm_where_the_scale_stays() -> None:
-    check_all_values("RELU6", [(source, source) for source, _ in FIXED])
-
-
-def test_relu6_is_rescaled_where_tflm_forgets_to() -> None:
-    """LiteRT's bytes: TFLM's are the stored numbers, taken for the output's."""
+def test_relu6_between_scales_is_rescaled_with_litert_s_rounding() -> None:
+    """TFLM's bytes are the stored numbers, taken for the output's."""
     pairs = [pair for pair in FIXED + random_quantizations(10, seed=1) if pair[0] != pair[1]]
-    check_all_values("RELU6", pairs, oracle=run_litert_reference)
-    (note,) = notes_on_tflite(unary_model("RELU6", pairs), "m.tflite", InputOptions(), False)
-    assert f"RELU6 of {len(pairs)} nodes" in note
-    assert "(node 0 'y0')" in note
+    data = unary_model("RELU6", pairs)
+    inputs = [INT8] * len(pairs)
+    expected = run_litert_reference(data, inputs)
+    found = run_graph(reference_graph(data, "m.tflite", Rounding.LITERT), inputs)
+    assert all(map(np.array_equal, found, expected))
+    (note,) = notes_on_tflite(data, "m.tflite", InputOptions(), False)
+    assert f"RELU6 of {len(pairs)} nodes (node 0 'y0')" in note
     same = unary_model("RELU6", [(pairs[0][0], pairs[0][0])])
     assert not notes_on_tflite(same, "m.tflite", InputOptions(), False)
 
 
-@pytest.mark.parametrize("kind", ["RELU", "ABS", "ELU"])
+@pytest.mark.parametrize("kind", ["RELU", "RELU6", "ABS", "ELU"])
 def test_simple_functions_equal_tflm(kind) -> None:
     check_all_values(kind, FIXED + random_quantizations(10, seed=1))
 

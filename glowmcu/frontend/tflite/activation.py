@@ -87,19 +87,15 @@ def _add_relu(state: Import, op: OperatorRecord, low: float, high: float | None)
 
 @importer("RELU6")
 def import_relu6(state: Import, op: OperatorRecord) -> None:
-    """Stored values clamped in the input's units, as TensorFlow Lite Micro does it.
-
-    It takes them for the output's, whatever scale that has; so where scales differ, and of uint8,
-    which it does not have, they are rescaled as TensorFlow Lite does.
+    """Stored values clamped in the input's units, as TensorFlow Lite Micro does it, which takes
+    them for the output's whatever scale that has; `round_as_asked` rescales them where LiteRT's
+    bytes are asked for. Of uint8, which Micro does not have, rescaled as TensorFlow Lite does.
     """
-    x, declared = state.value(op, 0), state.output_type(op)
+    x = state.value(op, 0)
     if x.type.element in (ElementType.F32, ElementType.UI8):
         _add_relu(state, op, 0.0, 6.0)
         return
-    _expect_quantized(op, x.type, declared)
-    if x.type.quantization != declared.quantization:
-        _add_relu(state, op, 0.0, 6.0)
-        return
+    _expect_quantized(op, x.type, state.output_type(op))
     highest = min(quantize_bound(6.0, x.type), x.type.element.limits[1])
     state.emit(op, Clip((x.type.zero_point, highest)), [x])
 

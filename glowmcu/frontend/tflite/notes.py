@@ -45,8 +45,9 @@ def _relu6_note(model: ModelRecord) -> tuple[str, ...]:
         return ()
     index, name = found[0]
     return (
-        f"RELU6 of {len(found)} nodes (node {index} {name[:60]!r}) changes the scale: results are "
-        "those of LiteRT; TensorFlow Lite Micro takes what is stored for the new scale as it is",
+        f"RELU6 of {len(found)} nodes (node {index} {name[:60]!r}) changes the scale, and "
+        "TensorFlow Lite Micro takes what is stored for the new scale as it is: these are its results; "
+        "--rounding litert rescales, which is what the layer means and LiteRT computes",
     )
 
 
