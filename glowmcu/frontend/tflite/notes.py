@@ -44,10 +44,11 @@ def _relu6_note(model: ModelRecord) -> tuple[str, ...]:
     if not found:
         return ()
     index, name = found[0]
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     return (
-        f"RELU6 of {len(found)} nodes (node {index} {name[:60]!r}) changes the scale, and "
-        "TensorFlow Lite Micro takes what is stored for the new scale as it is: these are its results; "
-        "--rounding litert rescales, which is what the layer means and LiteRT computes",
+        f"RELU6 changes the scale (node {index} {name[:60]!r}{more}), and TensorFlow Lite Micro "
+        "takes what is stored for the new scale as it is: so does the bundle, unless --rounding "
+        "litert rescales, which LiteRT does and the layer means",
     )
 
 
