@@ -116,7 +116,7 @@ def _options() -> list[Callable[[Any], Any]]:
                      help="Type of the bundle's inputs and outputs; of a model that is quantized "
                      "already, too. Default: int8 by a profile, else the file's."),
         click.option("--keep-float", multiple=True, metavar="NAME[,NAME…]",
-                     help="Operators (softmax) or nodes (a: also a/b) that stay float."),
+                     help="Operators (softmax) or nodes that stay float; NAME is NAME/… too."),
         click.option("--int16", multiple=True, metavar="NAME[,NAME…]",
                      help="Operators or nodes with 16-bit activations; all: wherever it can be."),
         click.option("--per-tensor-weights", is_flag=True, default=None,
