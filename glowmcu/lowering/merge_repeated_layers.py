@@ -1,7 +1,9 @@
 """The same layer on every row of a tensor, row by row, becomes that layer on the tensor.
 
 Keras' TimeDistributed writes its layer out once a step, and joins the results. Each row's result
-depends on that row alone, so that joining first and computing then is the same.
+depends on that row alone, so that joining first and computing then is the same. The rows are slices
+of a tensor that is there in any case: others, and what several layers in a row make between them,
+would have to be kept for all rows at a time.
 """
 
 from __future__ import annotations
@@ -54,11 +56,22 @@ def _merge(context: Context, node: Node) -> Sequence[Value] | None:
         return None
     count = len(layers)
     rows = [layer.inputs[0] for layer in layers]
+    sources = {_source(context, row) for row in rows}
+    if len(sources) != 1 or None in sources:
+        return None
     (joined,) = context.add(node.op, rows, [_repeated(rows[0].type, count)], f"{node.name}/rows")
     op = first.op
     if isinstance(op, Reshape):
         op = Reshape(node.output.type.shape)
     return context.add(op, [joined, *first.inputs[1:]], [node.output.type])
+
+
+def _source(context: Context, row: Value) -> Value | None:
+    """The tensor that a row is a slice of, as it is or behind a function of its elements."""
+    maker = context.producer(row)
+    while maker is not None and isinstance(maker.op, Reshape | UnaryFunction):
+        maker = context.producer(maker.inputs[0])
+    return maker.inputs[0] if maker is not None and isinstance(maker.op, Slice) else None
 
 
 def _join_slices(context: Context, node: Node) -> Sequence[Value] | None:

@@ -59,6 +59,8 @@ class Repeated:
                 self._tensor(f"l{row}", (1, DEPTH)),
             )
             b.op("SLICE", [x, begin, size], [taken])
+            if self.change == "no slices":
+                taken = b.input(f"x{row}", (1, 1, DEPTH), self.dtype, *self._type())
             b.op("RESHAPE", [taken, flat], [line])
             if self.change == "a constant" and row == 3:
                 line = b.constant("c", np.ones((1, DEPTH), np.float32))
@@ -69,6 +71,10 @@ class Repeated:
             b.op("NEG" if self.change == "function" and row == 4 else "RELU", [dense], [result])
             if self.change == "read by others" and row == 1:
                 b.output(result)
+            if self.change == "two layers":
+                second = b.constant(f"v{row}", np.eye(UNITS, dtype=np.float32))
+                result, first = self._tensor(f"q{row}", (1, UNITS)), result
+                b.op("FULLY_CONNECTED", [first, second, None], [result], NONE)
             results.append(self._tensor(f"p{row}", (1, 1, UNITS)))
             b.op("RESHAPE", [result, shape], [results[-1]])
         y = self._tensor("y", (ROWS, 1, UNITS))
@@ -95,11 +101,14 @@ def test_one_layer_stands_for_all_rows(dtype: str) -> None:
     check_model(data, oracle=run_tflm if dtype == "int8" else run_litert_reference)
 
 
-@pytest.mark.parametrize("change", ["weights", "function", "read by others", "a constant"])
+@pytest.mark.parametrize(
+    "change", ["weights", "function", "read by others", "a constant", "no slices", "two layers"]
+)
 def test_rows_that_differ_stay_apart(change: str) -> None:
     data = Repeated(change=change).model()
     # What a constant becomes is computed at compile time.
-    assert counted(data)["fully_connected"] == ROWS - (change == "a constant")
+    count = {"a constant": ROWS - 1, "two layers": 2 * ROWS}.get(change, ROWS)
+    assert counted(data)["fully_connected"] == count
     check_model(data, oracle=run_litert_reference)
 
 
