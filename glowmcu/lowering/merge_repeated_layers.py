@@ -56,7 +56,7 @@ def _merge(context: Context, node: Node) -> Sequence[Value] | None:
         return None
     count = len(layers)
     rows = [layer.inputs[0] for layer in layers]
-    sources = {_source(context, row) for row in rows}
+    sources = {_source(context, value) for value in node.inputs}
     if len(sources) != 1 or None in sources:
         return None
     (joined,) = context.add(node.op, rows, [_repeated(rows[0].type, count)], f"{node.name}/rows")
@@ -66,12 +66,16 @@ def _merge(context: Context, node: Node) -> Sequence[Value] | None:
     return context.add(op, [joined, *first.inputs[1:]], [node.output.type])
 
 
-def _source(context: Context, row: Value) -> Value | None:
-    """The tensor that a row is a slice of, as it is or behind a function of its elements."""
-    maker = context.producer(row)
-    while maker is not None and isinstance(maker.op, Reshape | UnaryFunction):
+def _source(context: Context, result: Value) -> Value | None:
+    """The tensor of which a row's result is made by one layer, from a slice: before and behind it
+    stand functions of elements at most.
+    """
+    maker, layers = context.producer(result), 0
+    while maker is not None and isinstance(maker.op, _BY_ROW) and layers <= 1:
+        layers += not isinstance(maker.op, Reshape | UnaryFunction)
         maker = context.producer(maker.inputs[0])
-    return maker.inputs[0] if maker is not None and isinstance(maker.op, Slice) else None
+    is_row = maker is not None and isinstance(maker.op, Slice) and layers <= 1
+    return maker.inputs[0] if maker is not None and is_row else None
 
 
 def _join_slices(context: Context, node: Node) -> Sequence[Value] | None:
