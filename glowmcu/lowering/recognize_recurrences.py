@@ -65,7 +65,9 @@ def _layer(context: Context, node: Node, op: Loop) -> _Layer | None:
         row = step.row(cell.x)
         if row is None or row[1] not in [carried[counter] for counter in counters]:
             continue
-        if row[0] not in body.inputs[op.carried :] or row[0].type.shape[0] != op.trips:
+        if row[0] not in body.inputs[op.carried :] or row[0].type.rank != 3:
+            continue
+        if row[0].type.shape[0] != op.trips:
             continue
         outer = node.inputs[body.inputs.index(row[0])]
         layer = _Layer(cell, outer, counters, None, (), op.trips)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
-from glowmcu.ir.operation import Array, Operation
+from glowmcu.ir.operation import Array, Constant, Operation
+from glowmcu.ir.types import ElementType
 from glowmcu.ops.elementwise import Add, Mul, Sub
 from glowmcu.ops.gather import Gather
 from glowmcu.ops.joining import Concatenation
@@ -23,6 +24,9 @@ from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Slice, Split
 from glowmcu.ops.transcendental import Logistic, Tanh
 from glowmcu.ops.update_slice import DynamicUpdateSlice
+
+#: Of a sum that is looked at; that of a gate has about ten.
+_MOST_VALUES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +86,10 @@ class StepGraph:
     def plain(self, value: Value) -> Value:
         """What is reshaped, perhaps several times."""
         node = self.made(value, Reshape)
-        return value if node is None else self.plain(node.inputs[0])
+        while node is not None:
+            value = node.inputs[0]
+            node = self.made(value, Reshape)
+        return value
 
     def made(self, value: Value, op: type[Operation]) -> Node | None:
         """The node that makes a value, if it is of this kind and fuses no activation."""
@@ -128,49 +135,68 @@ class StepGraph:
         rest = [self.body.constant_data(other) for other in place.inputs[1:]]
         return all(data is not None and not data.any() for data in rest)
 
-    def terms(self, value: Value, begin: int, size: int) -> list[_Term]:
-        """What is summed up in these positions of the last axis."""
-        value = self.plain(value)
-        total = self.made(value, Add)
-        if total is not None:
-            return [term for x in total.inputs for term in self.terms(x, begin, size)]
-        node = self.body.producers.get(value)
-        if node is not None and isinstance(node.op, Split):
-            start = sum(node.op.sizes[: node.outputs.index(value)])
-            return self.terms(node.inputs[0], begin + start, size)
-        if node is not None and isinstance(node.op, Slice) and self._keeps_rows(node):
-            return self.terms(node.inputs[0], begin + node.op.begin[-1], size)
-        product = self.made(value, FullyConnected)
-        return [_Term(product or value, begin, size)]
+    def terms(self, value: Value) -> list[_Term] | None:
+        """What is summed up; None for more than a cell has, or rows that are shaped otherwise."""
+        size = value.type.shape[-1]
+        found: list[_Term] = []
+        left = [(value, 0)]
+        for _ in range(_MOST_VALUES):
+            if not left:
+                return found
+            value, begin = left.pop()
+            node = self.body.producers.get(value)
+            if node is None or isinstance(node.op, Constant):
+                found.append(_Term(value, begin, size))
+            elif self.made(value, FullyConnected):
+                found.append(_Term(node, begin, size))
+            elif self.made(value, Add):
+                left += [(x, begin) for x in reversed(node.inputs)]
+            elif isinstance(node.op, Split) and node.op.axis == value.type.rank - 1:
+                before = sum(node.op.sizes[: node.outputs.index(value)])
+                left.append((node.inputs[0], begin + before))
+            elif isinstance(node.op, Slice) and self._keeps_rows(node):
+                left.append((node.inputs[0], begin + node.op.begin[-1]))
+            elif isinstance(node.op, Reshape) and _has_same_rows(node):
+                left.append((node.inputs[0], begin))
+            else:
+                return None
+        return None
 
     def _keeps_rows(self, node: Node) -> bool:
         """Whether a slice takes a part of the last axis, and all of the others."""
         assert isinstance(node.op, Slice)
         return set(node.op.step) == {1} and node.op.size[:-1] == node.inputs[0].type.shape[:-1]
 
-    def products(self, value: Value) -> _Sum | None:
-        """The products with weights in a sum, and its constants."""
+    def products(self, value: Value, hidden: Value) -> _Sum | None:
+        """The products with weights in a sum, and its constants; None if it is not as wide as the
+        hidden state.
+        """
+        given, wanted = value.type, hidden.type
+        if given.shape[-1:] != wanted.shape[-1:] or given.element_count != wanted.element_count:
+            return None
         size = value.type.shape[-1]
         found, bias = [], np.zeros(size, np.float32)
-        for term in self.terms(value, 0, size):
+        for term in self.terms(value) or ():
             part = slice(term.begin, term.begin + size)
             if isinstance(term.of, Node):
                 weights, own = (self.body.constant_data(x) for x in term.of.inputs[1:3])
-                if weights is None or own is None:
+                if weights is None or own is None or len(own) < part.stop:
                     return None
                 source = self.plain(term.of.inputs[0])
                 found.append(_Product(source, weights[part], own[part]))
                 continue
             data = self.body.constant_data(term.of)
-            if data is None or (data.size != 1 and data.size < part.stop):
+            if data is None or (data.size != 1 and data.shape[-1:] != (data.size,)):
                 return None
             flat = data.reshape(-1)
+            if 1 < flat.size < part.stop:
+                return None
             bias = bias + (flat if flat.size == 1 else flat[part])
         return _Sum(tuple(found), bias)
 
     def gate(self, value: Value, hidden: Value) -> tuple[Gate, Value] | None:
         """W x + R h + b, and x."""
-        total = self.products(value)
+        total = self.products(value, hidden)
         if total is None or len(total.products) != 2:
             return None
         one, other = total.products
@@ -181,11 +207,17 @@ class StepGraph:
         return Gate(given.weights, recurrent.weights, bias, recurrent.bias), given.source
 
 
+def _has_same_rows(reshape: Node) -> bool:
+    """Whether a reshape leaves the last axis as it is."""
+    return reshape.inputs[0].type.shape[-1:] == reshape.output.type.shape[-1:]
+
+
 def cell_of(
     step: StepGraph, carried: Sequence[Value], after: Sequence[Value], place: int
 ) -> Cell | None:
     """The cell whose hidden state is carried at `place`."""
-    if place >= len(carried) or carried[place].type.rank != 2:
+    type_ = carried[place].type
+    if type_.rank != 2 or type_.element is not ElementType.F32:
         return None
     found = _lstm(step, carried, after, place) or _gru(step, carried[place], after[place], place)
     return found or _plain(step, carried[place], after[place], place)
@@ -274,7 +306,7 @@ def _candidate(
     step: StepGraph, given: Value, recurrent: Value, hidden: Value
 ) -> tuple[Gate, Value] | None:
     """W x + b and R h + c, and x."""
-    sums = step.products(given), step.products(recurrent)
+    sums = step.products(given, hidden), step.products(recurrent, hidden)
     if any(total is None or len(total.products) != 1 for total in sums):
         return None
     (x, own), (h, other) = ((total.products[0], total.bias) for total in sums if total is not None)

@@ -9,14 +9,11 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-import numpy as np
-
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.ir.body import Body
 from glowmcu.ir.graph import FIXED_ROUNDING, Graph, Node
 from glowmcu.ir.operation import Operation, OperationError, Rounding
-from glowmcu.ops.activation import Clip, Relu
-from glowmcu.ops.fixed_point import round_half_away
+from glowmcu.ops.activation import Clip, Relu, quantize_bound
 from glowmcu.ops.matmul import FullyConnected
 
 
@@ -56,8 +53,8 @@ def _rescaled(node: Node) -> Relu | None:
     x, out = node.inputs[0].type, node.output.type
     if x.quantization == out.quantization:
         return None
-    six = out.zero_point + round_half_away(float(np.float32(6) / np.float32(out.scale)))
-    return Relu((out.zero_point, min(six, out.element.limits[1])), single_precision=True)
+    highest = min(quantize_bound(6.0, out), out.element.limits[1])
+    return Relu((out.zero_point, highest), single_precision=True)
 
 
 def _rounded(op: Operation) -> Operation:

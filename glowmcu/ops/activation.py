@@ -16,7 +16,7 @@ import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule
-from glowmcu.ir.types import ElementType
+from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.broadcasting import (
     ElementwiseOperation,
     expect_quantized,
@@ -27,6 +27,7 @@ from glowmcu.ops.broadcasting import (
 from glowmcu.ops.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    round_half_away,
     rounding_divide_by_pot,
     saturate,
 )
@@ -93,6 +94,12 @@ class UnaryFunction(ElementwiseOperation):
 def _rescale(offsets: Array, factor: float, rounding: Rounding) -> Array:
     multiplier, shift = quantize_multiplier(factor)
     return multiply_by_quantized_multiplier(offsets, multiplier, shift, rounding)
+
+
+def quantize_bound(real: float, type_: TensorType) -> int:
+    """zero_point + round(real / scale), computed in float32 as TensorFlow Lite does."""
+    quotient = np.float32(real) / np.float32(type_.scale)
+    return type_.zero_point + round_half_away(float(quotient))
 
 
 @operation("relu")

@@ -11,7 +11,7 @@ import pytest
 
 from glowmcu.errors import Problem
 from glowmcu.frontend.graph_builder import GraphBuilder
-from glowmcu.frontend.tflite.activation_range import fused_clamp, quantize_bound
+from glowmcu.frontend.tflite.activation_range import fused_clamp
 from glowmcu.frontend.tflite.axes import axes_operand, axis_operand, integer_list, positive_axis
 from glowmcu.frontend.tflite.container import (
     ModelRecord,
@@ -22,7 +22,7 @@ from glowmcu.frontend.tflite.importer import Import
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.types import ElementType, Quantization, TensorType
-from glowmcu.ops.activation import Relu
+from glowmcu.ops.activation import Relu, quantize_bound
 from glowmcu.ops.elementwise import Add
 from glowmcu.ops.movement import Movement
 from glowmcu.ops.real import FLOAT_MAX

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from glowmcu.frontend.tflite.activation_range import quantize_bound
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
 from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, TensorType
-from glowmcu.ops.activation import Abs, Clip, HardSwish, LeakyRelu, Neg, Relu
+from glowmcu.ops.activation import Abs, Clip, HardSwish, LeakyRelu, Neg, Relu, quantize_bound
 from glowmcu.ops.real import FLOAT_MAX
 from glowmcu.ops.real_functions import Ceil, Cos, Floor, Round, Sign, Sin, Sqrt, Square
 from glowmcu.ops.transcendental import Elu, Exp, Gelu, Log, Logistic, Rsqrt, Tanh

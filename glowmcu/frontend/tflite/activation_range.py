@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from glowmcu.frontend.tflite.importer import Unsupported
 from glowmcu.frontend.tflite.schema import schema_names, tflite
 from glowmcu.ir.types import ElementType, TensorType
-from glowmcu.ops.fixed_point import round_half_away
+from glowmcu.ops.activation import quantize_bound
 from glowmcu.ops.real import FLOAT_MAX
 
 _REAL_RANGES: dict[int, tuple[float, float | None] | None] = {
@@ -17,12 +15,6 @@ _REAL_RANGES: dict[int, tuple[float, float | None] | None] = {
     tflite.ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
 }
 _NAMES = schema_names("ActivationFunctionType")
-
-
-def quantize_bound(real: float, type_: TensorType) -> int:
-    """zero_point + round(real / scale), computed in float32 as TensorFlow Lite does."""
-    quotient = np.float32(real) / np.float32(type_.scale)
-    return type_.zero_point + round_half_away(float(quotient))
 
 
 def fused_clamp(activation: int, type_: TensorType) -> tuple[float, float] | None:

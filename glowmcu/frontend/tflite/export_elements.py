@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from glowmcu.frontend.tflite.activation_range import quantize_bound
 from glowmcu.frontend.tflite.exporter import Export, exporter
 from glowmcu.frontend.tflite.importer import Unsupported
 from glowmcu.frontend.tflite.writer_options import OptionValue
 from glowmcu.ir.graph import Node
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import TensorType
-from glowmcu.ops.activation import Abs, Clip, HardSwish, LeakyRelu, Neg, Relu
+from glowmcu.ops.activation import Abs, Clip, HardSwish, LeakyRelu, Neg, Relu, quantize_bound
 from glowmcu.ops.elementwise import Add, Maximum, Minimum, Mul, Prelu, SquaredDifference, Sub
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.normalization import L2Normalization, LogSoftmax, Softmax
