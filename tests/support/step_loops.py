@@ -71,7 +71,8 @@ class StepLoop:
     def _condition(self, b: ModelBuilder) -> None:
         _, time, *_ = self._inputs(b)
         again = b.tensor("again", (), "bool")
-        b.op("LESS", [time, b.constant("most", np.array(self.steps, np.int32))], [again])
+        most = self.steps - 2 * (self.change == "fewer steps")
+        b.op("LESS", [time, b.constant("most", np.array(most, np.int32))], [again])
         b.output(again)
 
     def _body(self, b: ModelBuilder) -> None:
