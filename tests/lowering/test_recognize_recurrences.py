@@ -56,7 +56,8 @@ def test_its_c_is_a_loop_and_equals_litert(case: StepLoop) -> None:
     "case",
     [StepLoop("RNN", change="another function"), StepLoop("RNN", change="sums of sums"),
      StepLoop("RNN", change="a bound in the sum"),
-     StepLoop("LSTM", change="fewer steps", sequence=False), StepLoop("LSTM", change="rows are added up"),
+     StepLoop("LSTM", change="fewer steps", sequence=False),
+     StepLoop("LSTM", change="rows are added up"),
      StepLoop("GRU", change="two rows a step", steps=8, sequence=False)],
     ids=lambda case: case.change,
 )  # fmt: skip
