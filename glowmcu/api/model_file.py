@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 from glowmcu import limits
 from glowmcu.errors import error
+from glowmcu.frontend.other_files import FROM_SAVED_MODEL
 
 
 def read_model_file(path: Path) -> bytes:
@@ -48,9 +49,7 @@ def _folder(path: Path) -> tuple[str, str, str]:
     """Message, place and hint of the error about a folder that was given as a model."""
     if (path / "saved_model.pb").is_file():
         return (
-            "expected a model file, got a TensorFlow SavedModel", str(path),
-            "in Python: `tf.lite.TFLiteConverter.from_saved_model(FOLDER).convert()` gives the "
-            "bytes of a .tflite",
+            "expected a model file, got a TensorFlow SavedModel", str(path), FROM_SAVED_MODEL,
         )  # fmt: skip
     return (
         "expected a model file, got a folder", str(path),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glowmcu import limits
-from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.frontend.unsupported import TypeRefused, Unsupported
 from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import (
     Array,
@@ -147,7 +147,10 @@ class GraphBuilder:
             self.afford(shape, type_.element.size_bytes, "a result")
         results = [type_.with_shape(shape) for type_, shape in zip(types, shapes, strict=True)]
         signature = Signature(tuple(value.type for value in inputs), tuple(results))
-        operation.verify(signature)
+        try:
+            operation.verify(signature)
+        except OperationError as cause:
+            raise TypeRefused(str(cause), signature) from cause
         for shape in operation.inner_shapes(signature):
             check_tensor_size(shape, results[0].element.size_bytes, "what is computed on the way")
         values = tuple(Value(type_, name) for type_, name in zip(results, names, strict=True))

@@ -12,6 +12,7 @@ from dataclasses import replace
 from glowmcu.ir.body import Body, body_of, with_carried, without_carried
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, constant
+from glowmcu.ir.rewriting import remove_dead_nodes
 from glowmcu.lowering import materialize_outputs, materialize_states
 from glowmcu.ops.control_flow import If, Loop
 from glowmcu.ops.copy import Copy
@@ -56,7 +57,10 @@ def _lowered_if(graph: Graph, node: Node, op: If, lower: Lower) -> Node:
 def _lowered_loop(
     graph: Graph, node: Node, op: Loop, lower: Lower, replaced: dict[Value, Value]
 ) -> Node:
-    """What the body hands on as it is, is not carried: `replaced` says what has it in the end."""
+    """What the body hands on as it is, is not carried: `replaced` says what has it in the end.
+    Nor is what only its own next value is made from.
+    """
+    node, op = _without_dead(graph, node, op)
     first, fixed = op.first_carried, op.carried + op.scanned
     data = [graph.constant_data(value) for value in node.inputs[first:]]
     data[:fixed] = [None] * fixed
@@ -81,6 +85,40 @@ def _lowered_loop(
     outputs = _without(node.outputs, idle)
     return replace(node, op=replace(op, body=_with_inputs(body, kept)), inputs=inputs,
                    outputs=outputs)  # fmt: skip
+
+
+def _without_dead(graph: Graph, node: Node, op: Loop) -> tuple[Node, Loop]:
+    """The loop without carried values that neither a condition, a row nor another node needs."""
+    body, first = op.body.graph, op.first_carried
+    live = {p for p in range(op.carried) if _is_read(graph, node.outputs[p])}
+    always = [*body.outputs[:first], *body.outputs[first + op.carried :]]
+    while True:
+        needed = _needed(body, [*always, *(body.outputs[first + p] for p in live)])
+        more = {p for p in range(op.carried) if body.inputs[p] in needed} - live
+        if not more:
+            break
+        live |= more
+    dead = [p for p in range(op.carried) if p not in live]
+    if not dead or len(dead) == len(node.outputs):
+        return node, op
+    behind = [first + p for p in dead]
+    body = replace(body, inputs=_without(body.inputs, dead), outputs=_without(body.outputs, behind))
+    op = replace(op, body=body_of(remove_dead_nodes(body)), carried=len(live))
+    inputs, outputs = _without(node.inputs, behind), _without(node.outputs, dead)
+    return replace(node, op=op, inputs=inputs, outputs=outputs), op
+
+
+def _needed(graph: Graph, results: Sequence[Value]) -> set[Value]:
+    """The results and everything that they are made from."""
+    found: set[Value] = set()
+    todo = list(results)
+    while todo:
+        value = todo.pop()
+        if value not in found:
+            found.add(value)
+            if value in graph.producers:
+                todo += graph.producers[value].inputs
+    return found
 
 
 def _without(values: Sequence[Value], positions: Sequence[int]) -> tuple[Value, ...]:

@@ -41,6 +41,19 @@ FILES = {
     "page.tflite": (b"\n\n<!DOCTYPE html>\n<html>", "a web page", "Download raw file"),
     "page.onnx": (b"<html><body>", "a web page", "Download raw file"),
     "model.cc": (b"const unsigned char g_model[] = {\n  0x1c,", "in an array", "xxd -i"),
+    "saved_model.pb": (b"\x08\x01\x12\x84\x0c" + bytes(60), "TensorFlow", "from_saved_model"),
+    "frozen.pb": (b"\n\x13\n\x05input\x12\x0bPlaceholder", "TensorFlow", "from_saved_model"),
+    "picture.onnx": (b"\x89PNG\r\n\x1a\n" + bytes(60), "a picture", "--samples"),
+    "photo.tflite": (b"\xff\xd8\xff\xe0\0\x10JFIF" + bytes(60), "a picture", "--samples"),
+    "yes.wav": (b"RIFF\x24\0\0\0WAVEfmt ", "a recording", "--samples"),
+    "x.npy": (b"\x93NUMPY\x01\0v\0{'descr'", "array of numpy", "--samples"),
+    "w.safetensors": (b"\x02\0\0\0\0\0\0\0" + b'{"' + bytes(9), "weights", "torch.onnx"),
+    "m.gguf": (b"GGUF\x03\0\0\0" + bytes(60), "GGUF", "pass what it was converted from"),
+    "m.xml": (b"<?xml version='1.0'?><net name='m'>", "OpenVINO", "pass what it was converted"),
+    "m.param": (b"7767517\n75 83\n", "ncnn", "pass what it was converted"),
+    "model.json": (b'{"format": "layers-model", ', "TensorFlow.js", "from_keras_model"),
+    "firmware.elf": (b"\x7fELF\x01\x01\x01" + bytes(60), "ELF", "built into it"),
+    "paper.tflite": (b"%PDF-1.4" + bytes(60), "PDF", "Download raw file"),
     "model_data.h": (b"unsigned char a_tflite[]={0x1c,", "in an array", "xxd -i"),
 }
 
@@ -78,7 +91,8 @@ def test_an_onnx_model_is_known_without_its_name() -> None:
     graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
     for producer in ("", "pytorch", "char code[] = {};"):
         model = onnx.helper.make_model(graph, producer_name=producer).SerializeToString()
-        assert read_model(model, "download").inputs[0].type.shape == (1, 4)
+        for name in ("download", "model.pb"):
+            assert read_model(model, name).inputs[0].type.shape == (1, 4)
 
 
 def test_a_saved_model_is_named(tmp_path: Path) -> None:

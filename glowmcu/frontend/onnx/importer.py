@@ -27,7 +27,7 @@ from glowmcu.frontend.onnx.container import (
 from glowmcu.frontend.onnx.operand_counts import expect_counts
 from glowmcu.frontend.onnx.string_categories import Categories
 from glowmcu.frontend.open_shapes import open_shape
-from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.frontend.unsupported import Unsupported, refused
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array, Operation, OperationError
@@ -279,7 +279,7 @@ class Import:
         try:
             count = len(operation.infer([value.type for value in inputs]))
         except OperationError as cause:
-            raise Unsupported("GM106", f"{op.kind}: {cause}") from cause
+            raise refused(op.kind, cause) from cause
         names = [
             op.outputs[i] if i < len(op.outputs) and op.outputs[i] else f"{_first_name(op)}/{i}"
             for i in range(count)
@@ -317,7 +317,7 @@ class Import:
         try:
             return self.builder.add_node(operation, inputs, types, names, source)
         except OperationError as cause:
-            raise Unsupported("GM106", f"{op.kind}: {cause}") from cause
+            raise refused(op.kind, cause) from cause
 
     # --- layout ----------------------------------------------------------------------------
 

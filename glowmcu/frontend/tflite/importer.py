@@ -31,7 +31,7 @@ from glowmcu.frontend.tflite.tensors import (
     with_real_constants,
 )
 from glowmcu.frontend.tflite.unsigned import as_int8, as_int8_operation, knows_int8_alone
-from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.frontend.unsupported import Unsupported, refused
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array, Operation, OperationError
@@ -383,7 +383,7 @@ class Import:
         try:
             return self.builder.add_node(operation, inputs, declared, names, source, check_shapes)
         except OperationError as cause:
-            raise Unsupported("GM106", f"{op.name.lower()}: {cause}") from cause
+            raise refused(op.name.lower(), cause) from cause
 
     def _check_shapes(self, op: OperatorRecord) -> ShapeCheck | None:
         """Compares inferred shapes with the file's, but for axes that it leaves open."""
