@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 
 from glowmcu.errors import GlowmcuError, error
 
@@ -23,12 +24,24 @@ def resource_error(cause: OSError | MemoryError) -> GlowmcuError | None:
             hint="close other programs, or take a smaller model or fewer samples; a lower "
             "--max-memory refuses what is too large before it begins",
         )
+    if cause.errno == errno.ENOENT and _is_nowhere():
+        return error(
+            "GM723", "the folder that this runs in was removed", hint="cd to one that is there"
+        )
     if cause.errno not in _EXHAUSTED:
         return None
     where = str(cause.filename) if cause.filename else "standard output"
     return error(
         "GM723", f"cannot write: {cause.strerror}", where, "is the disk full, or the file closed?"
     )
+
+
+def _is_nowhere() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _detail(cause: BaseException) -> str:

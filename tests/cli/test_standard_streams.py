@@ -81,3 +81,11 @@ def test_no_line_that_a_program_reads_ends_in_spaces(command: str, model: Path) 
     lines = shell(f"glowmcu {command}", model.parent).stdout.splitlines()
     assert lines
     assert not [line for line in lines if line.endswith(" ")]
+
+
+def test_a_folder_that_was_removed_is_said_so(model: Path) -> None:
+    line = "mkdir gone; cd gone; rmdir ../gone; glowmcu compile --board nrf52 ../m.tflite -o x"
+    done = shell(line, model.parent)
+    assert "error[GM723]: the folder that this runs in was removed" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 2
