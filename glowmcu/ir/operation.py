@@ -94,6 +94,11 @@ class Operation:
         Shapes are compared with `infer` by the graph verifier; this checks the rest.
         """
 
+    def verify_accuracy(self, signature: Signature) -> None:
+        """Raise OperationError where results as they are stored would be far from the real ones:
+        asked of types that are chosen here; a file's own are taken as they are.
+        """
+
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:

@@ -31,8 +31,15 @@ from glowmcu.ops.fixed_point import (
     rounding_divide_by_pot,
     saturate,
 )
+from glowmcu.ops.interpolated_table import HIGH, LOW, function_table, look_up
 from glowmcu.ops.real import FLOAT_MAX, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
+from glowmcu.ops.wide import expect_symmetric, is_wide
+
+#: At how many stored values an interpolation is compared with its function: four between entries.
+_BETWEEN = 32
+#: An eighth of a step that int8 would have for the same range.
+_MOST_STEPS_OFF = 32
 
 
 @dataclass(frozen=True)
@@ -40,19 +47,23 @@ class UnaryFunction(ElementwiseOperation):
     """Base: float32 to float32; int8 to int8, both quantized per tensor, which becomes a table.
 
     With `takes_integers` also any plain integer type to itself, modulo its range; with `takes_wide`
-    also quantized int16 to int16.
+    or `interpolates` also quantized int16 to int16, the latter by a table of 513 values.
     """
 
     takes_integers: ClassVar[bool] = False
     takes_wide: ClassVar[bool] = False
+    interpolates: ClassVar[bool] = False
 
     def verify(self, signature: Signature) -> None:
         if signature.output.element.is_float:
             verify_float(signature)
         elif not (self.takes_integers and is_plain_integer(signature)):
-            elements = (ElementType.I8, ElementType.I16) if self.takes_wide else (ElementType.I8,)
-            expect_quantized((*signature.inputs, signature.output), *elements)
-            self._verify_scales(signature)
+            wide = (ElementType.I16,) if self.takes_wide or self.interpolates else ()
+            expect_quantized((*signature.inputs, signature.output), ElementType.I8, *wide)
+            if self.interpolates and is_wide(signature):
+                expect_symmetric(*signature.inputs, signature.output)
+            else:
+                self._verify_scales(signature)
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule()
@@ -69,7 +80,36 @@ class UnaryFunction(ElementwiseOperation):
         if element.is_float or is_plain_integer(signature):
             with np.errstate(all="ignore"):
                 return (np.asarray(self._real(inputs[0]), element.numpy),)
+        if self.interpolates and is_wide(signature):
+            at = inputs[0].astype(np.int64)
+            return (look_up(self.wide_table(signature), at).astype(np.int16),)
         return (self._stored(inputs[0], signature, rounding),)
+
+    def wide_table(self, signature: Signature) -> Array:
+        """int16[513]: results of int16, which are linear in between."""
+        (x,), out = signature.inputs, signature.output
+        return function_table(lambda real: self._single(real, signature), x, out)
+
+    def verify_accuracy(self, signature: Signature) -> None:
+        if not self.interpolates or not is_wide(signature):
+            return
+        between = np.arange(LOW, HIGH + 1, _BETWEEN)
+        (x,), out = signature.inputs, signature.output
+        with np.errstate(all="ignore"):
+            real = self._real((between * x.scale).astype(np.float32)) / out.scale
+        steps = np.clip(np.nan_to_num(real, nan=np.inf), LOW, HIGH)
+        table = self.wide_table(signature)
+        # Where results begin to saturate, beyond what was seen, lines meet the limit too early.
+        ends = np.isin(table, (LOW, HIGH))
+        inside = ~(ends[:-1] | ends[1:])[256 + (between >> 7)]
+        farthest = np.abs(look_up(table, between) - steps)[inside].max(initial=0)
+        if farthest > _MOST_STEPS_OFF:
+            raise OperationError(f"a table of 16 bits would be {farthest:.0f} steps off in places")
+
+    def _single(self, x: np.float32, signature: Signature) -> np.float32:
+        """The function in float32, for tables of stored results."""
+        result: np.float32 = np.float32(self._real(np.array([x], np.float32))[0])
+        return result
 
     def _real(self, x: Array) -> Array:
         """Results on float32, or on plain integers."""
@@ -200,9 +240,10 @@ def _rescale_unless_same(offsets: Array, signature: Signature, rounding: Roundin
 @operation("neg")
 @dataclass(frozen=True)
 class Neg(UnaryFunction):
-    """-x; int8 is rescaled as by `abs` (LiteRT negates the bytes as they are)."""
+    """-x; stored values are rescaled as by `abs` (LiteRT negates them as they are)."""
 
     takes_integers: ClassVar[bool] = True
+    takes_wide: ClassVar[bool] = True
 
     def _real(self, x: Array) -> Array:
         return np.negative(x)
@@ -230,6 +271,8 @@ def _int16_high_mul(a: Array, b: int) -> Array:
 @dataclass(frozen=True)
 class HardSwish(UnaryFunction):
     """x * relu6(x + 3) / 6; int8 in 16-bit fixed point."""
+
+    interpolates: ClassVar[bool] = True
 
     def _real(self, x: Array) -> Array:
         return np.asarray(x * np.clip(x + np.float32(3), 0, 6) * np.float32(1 / 6))

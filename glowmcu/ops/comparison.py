@@ -1,6 +1,8 @@
 """Comparisons of two tensors, logic on bool, and `select`.
 
-int8 operands are compared on a common scale: (x - zp) * 2^8 times the tensor's own scale, rounded.
+Quantized operands are compared on a common scale: (x - zp) * 2^8 times the tensor's own scale,
+rounded. That merges neighbours of int16, whose order LiteRT takes from what is stored: it is found
+on the scale of a sum here, which keeps all of them apart.
 Source: TensorFlow Lite `reference/comparisons.h`, TensorFlow Lite Micro `comparisons.cc`.
 """
 
@@ -26,6 +28,7 @@ from glowmcu.ops.ranges import joined
 from glowmcu.ops.registry import operation
 
 _LEFT_SHIFT = 8
+_FINE_LEFT_SHIFT = 15
 
 
 class Comparison(ElementwiseOperation):
@@ -33,6 +36,7 @@ class Comparison(ElementwiseOperation):
 
     operand_count: ClassVar[int] = 2
     symbol: ClassVar[str] = ""
+    is_order: ClassVar[bool] = True
     compares_bool: ClassVar[bool] = False
 
     def is_scaled(self, signature: Signature) -> bool:
@@ -44,12 +48,14 @@ class Comparison(ElementwiseOperation):
         )
 
     def common_scale(self, signature: Signature) -> CommonScale:
-        """Constants of the int8 form; OperationError where TensorFlow Lite aborts."""
+        """Constants of the quantized form; OperationError where TensorFlow Lite aborts."""
+        is_fine = self.is_order and signature.inputs[0].element is ElementType.I16
+        unit = 2.0 * max(type_.scale for type_ in signature.inputs) if is_fine else 1.0
         a, b = (
-            Scale(*multiplier_below_one("the scale of a compared tensor", type_.scale))
+            Scale(*multiplier_below_one("the scale of a compared tensor", type_.scale / unit))
             for type_ in signature.inputs
         )
-        return CommonScale(_LEFT_SHIFT, a, b, Scale(0, 0))
+        return CommonScale(_FINE_LEFT_SHIFT if is_fine else _LEFT_SHIFT, a, b, Scale(0, 0))
 
     def verify(self, signature: Signature) -> None:
         a, b = signature.inputs
@@ -58,7 +64,7 @@ class Comparison(ElementwiseOperation):
         if a.element is not b.element:
             raise OperationError(f"expected one element type for both, got {a} and {b}")
         if self.is_scaled(signature):
-            expect_quantized((a, b), ElementType.I8)
+            expect_quantized((a, b), ElementType.I8, ElementType.I16)
             self.common_scale(signature)
         elif a.element is ElementType.BOOL and not self.compares_bool:
             raise OperationError(f"comparing {a.element.value} is not supported")
@@ -84,6 +90,7 @@ class Equal(Comparison):
     """a == b."""
 
     symbol: ClassVar[str] = "=="
+    is_order: ClassVar[bool] = False
     compares_bool: ClassVar[bool] = True
 
     def _compare(self, a: Array, b: Array) -> Array:
@@ -96,6 +103,7 @@ class NotEqual(Comparison):
     """a != b."""
 
     symbol: ClassVar[str] = "!="
+    is_order: ClassVar[bool] = False
     compares_bool: ClassVar[bool] = True
 
     def _compare(self, a: Array, b: Array) -> Array:

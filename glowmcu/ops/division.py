@@ -1,13 +1,14 @@
 """Division, remainders and powers of two tensors: real numbers, or plain integers that wrap.
 
-An integer divided by 0 gives 0, where C leaves it open. Quotients of int8 tensors are quantized as
-TensorFlow Lite's are. Source: `kernels/internal/reference/div.h`. It leaves two things open:
-dividing by 0, which is dividing by one half here, and shifts of 31 bits and more, whose results
-are 0 here and arbitrary there.
+An integer divided by 0 gives 0, where C leaves it open. Quotients of int8 and int16 tensors are
+quantized as TensorFlow Lite's are. Source: `kernels/internal/reference/div.h`. It leaves two things
+open: dividing by 0, which is dividing by one half here, and shifts of 31 bits and more, whose
+results are 0 here and arbitrary there.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,9 +28,11 @@ from glowmcu.ops.fixed_point import (
 )
 from glowmcu.ops.real import verify_float
 from glowmcu.ops.registry import operation
+from glowmcu.ops.wide import expect_symmetric, is_wide
 
-#: With the least headroom of an int8 dividend, 23 bits, no quotient is shifted to the left.
-_MOST_SHIFT = 23
+#: With the least headroom of a dividend (23 bits of int8; 15 of int16, one less where the divisor
+#: is 0) no quotient is shifted to the left.
+_MOST_SHIFTS = {ElementType.I8: 23, ElementType.I16: 14}
 
 
 @dataclass(frozen=True)
@@ -64,15 +67,21 @@ class Div(PlainArithmetic):
             Arithmetic.verify(self, signature)
 
     def _verify_scales(self, signature: Signature) -> None:
-        if any(x.element is not ElementType.I8 for x in (*signature.inputs, signature.output)):
-            raise OperationError(f"expected i8 or real numbers, got {signature.output}")
-        if self.scale(signature).shift > _MOST_SHIFT:
-            raise OperationError("the output scale is so small that quotients leave int32")
+        if is_wide(signature):
+            expect_symmetric(*signature.inputs, signature.output)
+        self.scale(signature)
 
     def scale(self, signature: Signature) -> Scale:
-        """Of stored quotients."""
+        """Of stored quotients. LiteRT alone has them on int16, and divides scales in float32."""
         a, b = signature.inputs
-        return Scale(*quantize_multiplier(a.scale / (b.scale * signature.output.scale)))
+        if is_wide(signature):
+            divisor = np.float32(b.scale) * np.float32(signature.output.scale)
+            factor = float(np.float32(a.scale) / divisor) if divisor > 0 else math.inf
+        else:
+            factor = a.scale / (b.scale * signature.output.scale)
+        if not factor < 2.0 ** _MOST_SHIFTS[signature.output.element]:
+            raise OperationError("the output scale is so small that quotients leave int32")
+        return Scale(*quantize_multiplier(factor))
 
     def _plain(self, a: Array, b: Array) -> Array:
         return a / b if a.dtype.kind == "f" else np.where(b == 0, 0, _truncated_quotient(a, b))

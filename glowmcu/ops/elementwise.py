@@ -34,6 +34,7 @@ from glowmcu.ops.fixed_point import (
 from glowmcu.ops.ranges import at_corners, clamped, enumerated, unrestricted
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
+from glowmcu.ops.wide import expect_symmetric
 
 _QUANTIZED = (ElementType.I8, ElementType.I16)
 #: Elements that are computed together.
@@ -208,8 +209,8 @@ class Mul(Arithmetic):
 
     def _verify_scales(self, signature: Signature) -> None:
         types = (*signature.inputs, signature.output)
-        if types[0].element is ElementType.I16 and any(t.zero_point for t in types):
-            raise OperationError("mul of int16 needs zero points 0")
+        if types[0].element is ElementType.I16:
+            expect_symmetric(*types)
         a, b = signature.inputs
         largest = largest_offset(a) * largest_offset(b)
         expect_representable("mul", largest, a.scale * b.scale / signature.output.scale)
@@ -243,9 +244,9 @@ class SquaredDifference(Arithmetic):
     """(a - b)^2."""
 
     def _verify_scales(self, signature: Signature) -> None:
-        if signature.output.element is not ElementType.I8:
-            raise OperationError(f"expected i8 or unquantized i32, got {signature.output}")
         a, b = signature.inputs
+        if signature.output.element is ElementType.I16:
+            expect_symmetric(a, b, signature.output)
         self.common_scale(signature)
         largest = (largest_offset(a) * a.scale + largest_offset(b) * b.scale) ** 2
         expect_representable("squared_difference", 1, largest / signature.output.scale)
@@ -253,7 +254,7 @@ class SquaredDifference(Arithmetic):
     def common_scale(self, signature: Signature) -> CommonScale:
         """Constants of the quantized form; the output's divisor is a float32 product."""
         a, b = signature.inputs
-        left_shift = 7
+        left_shift = 0 if signature.output.element is ElementType.I16 else 7
         twice = 2.0 * max(a.scale, b.scale)
         divisor = float(np.float32(2 ** (2 * left_shift)) * np.float32(signature.output.scale))
         return CommonScale(
@@ -330,7 +331,7 @@ class Prelu(ElementwiseOperation):
         if signature.output.element.is_float:
             verify_float(signature)
             return
-        expect_quantized((*signature.inputs, signature.output), ElementType.I8)
+        expect_quantized((*signature.inputs, signature.output), *_QUANTIZED)
         x, alpha = signature.inputs
         expect_representable("prelu", largest_offset(x), x.scale / signature.output.scale)
         largest = largest_offset(x) * largest_offset(alpha)
@@ -366,5 +367,6 @@ class Prelu(ElementwiseOperation):
         )
         positive, negative = self.scales(signature)
         scaled = np.where(x >= 0, positive.apply(x, rounding), negative.apply(x * alpha, rounding))
-        limits = signature.output.element.limits
-        return (saturate(scaled + signature.output.zero_point, *limits, dtype=np.int8),)
+        out = signature.output
+        stored = saturate(scaled + out.zero_point, *out.element.limits, dtype=out.element.numpy)
+        return (stored,)

@@ -1,12 +1,13 @@
 """Activations with parameters and their relatives: selu, celu, softplus, softsign, mish, swish, …
 
-One loop on real numbers and one table on int8, where a chain of simpler operators would have to be
-quantized in between.
+One loop on real numbers and one table on int8 (on int16, too, without a jump), where a chain of
+simpler operators would have to be quantized in between.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ def _softplus(x: Array) -> Array:
 class Selu(RealFunction):
     """gamma * x where x > 0, else gamma * alpha * (exp(x) - 1); `elu` with an alpha too."""
 
+    interpolates: ClassVar[bool] = True
     alpha: float = 1.0
     gamma: float = 1.0
 
@@ -37,6 +39,7 @@ class Selu(RealFunction):
 class Celu(RealFunction):
     """x where x > 0, else alpha * (exp(x / alpha) - 1)."""
 
+    interpolates: ClassVar[bool] = True
     alpha: float = 1.0
 
     def _real(self, x: Array) -> Array:
@@ -49,6 +52,8 @@ class Celu(RealFunction):
 class Softplus(RealFunction):
     """log(1 + exp(x))."""
 
+    interpolates: ClassVar[bool] = True
+
     def _real(self, x: Array) -> Array:
         return _softplus(x)
 
@@ -57,6 +62,8 @@ class Softplus(RealFunction):
 @dataclass(frozen=True)
 class Softsign(RealFunction):
     """x / (1 + |x|)."""
+
+    interpolates: ClassVar[bool] = True
 
     def _real(self, x: Array) -> Array:
         return np.asarray(x / (1 + np.abs(x)))
@@ -67,6 +74,8 @@ class Softsign(RealFunction):
 class Mish(RealFunction):
     """x * tanh(log(1 + exp(x)))."""
 
+    interpolates: ClassVar[bool] = True
+
     def _real(self, x: Array) -> Array:
         return np.asarray(x * np.tanh(_softplus(x)))
 
@@ -76,6 +85,7 @@ class Mish(RealFunction):
 class Swish(RealFunction):
     """x / (1 + exp(-alpha * x))."""
 
+    interpolates: ClassVar[bool] = True
     alpha: float = 1.0
 
     def _real(self, x: Array) -> Array:
@@ -87,6 +97,7 @@ class Swish(RealFunction):
 class HardSigmoid(RealFunction):
     """alpha * x + beta within [0, 1]."""
 
+    interpolates: ClassVar[bool] = True
     alpha: float = 0.2
     beta: float = 0.5
 

@@ -17,6 +17,7 @@ from glowmcu.ops.activation import UnaryFunction
 from glowmcu.ops.fixed_point import saturate
 from glowmcu.ops.real import erf
 from glowmcu.ops.registry import operation
+from glowmcu.ops.wide import expect_symmetric, is_wide
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class RealFunction(UnaryFunction):
             quotients = (real / np.float32(out.scale)).astype(np.float64)
         limited = np.clip(np.nan_to_num(quotients, nan=0.0), -(2.0**17), 2.0**17)
         whole = self._whole(limited).astype(np.int64)
-        return saturate(whole + out.zero_point, -128, 127, dtype=np.int8)
+        return saturate(whole + out.zero_point, *out.element.limits, dtype=out.element.numpy)
 
     def _whole(self, quotients: Array) -> Array:
         """Whole numbers of steps."""
@@ -55,12 +56,17 @@ class _Numpy(RealFunction):
 @operation("sqrt")
 @dataclass(frozen=True)
 class Sqrt(_Numpy):
-    """Square root; not a number below 0. `truncates`: int8 as LiteRT's kernel has it, which leaves
-    out what is behind the point.
+    """Square root; not a number below 0. `truncates`: stored values as LiteRT's kernel has them,
+    which leaves out what is behind the point.
     """
 
+    takes_wide: ClassVar[bool] = True
     function: ClassVar[Callable[[Array], Array]] = np.sqrt
     truncates: bool = False
+
+    def _verify_scales(self, signature: Signature) -> None:
+        if is_wide(signature):
+            expect_symmetric(*signature.inputs, signature.output)
 
     def _whole(self, quotients: Array) -> Array:
         return np.trunc(quotients) if self.truncates else super()._whole(quotients)
@@ -189,6 +195,8 @@ class Atanh(_Numpy):
 @dataclass(frozen=True)
 class Erf(RealFunction):
     """The error function."""
+
+    interpolates: ClassVar[bool] = True
 
     def _real(self, x: Array) -> Array:
         return erf(x)

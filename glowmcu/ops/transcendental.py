@@ -1,7 +1,8 @@
 """Smooth functions of one tensor: logistic, tanh, rsqrt, elu, exp, log, gelu.
 
-On int8 logistic, tanh and rsqrt are fixed point. The others are tables that the reference kernels
-fill in float32: round(f(scale * (x - zp)) * (1 / out_scale)) + out_zp. Here exp, log and erf are
+On int8 logistic, tanh and rsqrt are fixed point, and rsqrt is on int16. The others are tables that
+the reference kernels fill in float32: round(f(scale * (x - zp)) * (1 / out_scale)) + out_zp on
+int8, `interpolated_table` on int16. Here exp, log and erf are
 rounded to float32 from double, which is what C libraries give but for the last bit of about one
 argument in a thousand; a table differs only where such a bit decides how to round to int8.
 Source: TensorFlow Lite `reference/integer_ops/{logistic,tanh}.h`, `internal/common.h`.
@@ -19,6 +20,7 @@ from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ops import gemmlowp, wide_sigmoid
 from glowmcu.ops.activation import UnaryFunction
+from glowmcu.ops.broadcasting import expect_representable
 from glowmcu.ops.fixed_functions import inverse_sqrt
 from glowmcu.ops.fixed_point import (
     INT32_MAX,
@@ -31,7 +33,7 @@ from glowmcu.ops.fixed_point import (
 )
 from glowmcu.ops.real import erf
 from glowmcu.ops.registry import operation
-from glowmcu.ops.wide import is_wide
+from glowmcu.ops.wide import expect_symmetric, is_wide
 
 _INPUT_INTEGER_BITS = 4
 
@@ -116,36 +118,59 @@ class Tanh(_FixedPointFunction):
         return wide_sigmoid.tanh(x, scale)
 
 
-_RSQRT_BITS = 20
+#: Of a fraction that 1/sqrt of a stored value has on its way.
+RSQRT_BITS = 20
 
 
 @operation("rsqrt")
 @dataclass(frozen=True)
 class Rsqrt(UnaryFunction):
-    """1 / sqrt(x); int8 0 gives 127, and so does what is negative, where the oracle stops."""
+    """1 / sqrt(x); a stored 0 gives the greatest result, and so does what is negative, where the
+    oracle stops.
+    """
+
+    takes_wide: ClassVar[bool] = True
 
     def _real(self, x: Array) -> Array:
         return 1 / np.sqrt(x)
 
     def _verify_scales(self, signature: Signature) -> None:
-        """Any scales."""
+        if not is_wide(signature):
+            return
+        expect_symmetric(*signature.inputs, signature.output)
+        multiplier, shift = self.out_factor(signature)
+        expect_representable(self.name, 1, multiplier * 2.0 ** (shift - 31))
+        if shift < RSQRT_BITS - 31:
+            raise OperationError("the output scale is so large that all results are 0")
 
     def _stored(self, x: Array, signature: Signature, rounding: Rounding) -> Array:
-        scale, zero_point = signature.inputs[0].scale, signature.inputs[0].zero_point
-        out = signature.output
-        multiplier, shift = quantize_multiplier(1.0 / (math.sqrt(scale) * out.scale))
-        results = np.full(256, 127, np.int64)
-        one = np.array(1, np.int64)
-        for offset in range(1, 128 - zero_point):
-            inverse, inverse_shift = inverse_sqrt(offset)
-            fixed = multiply_by_quantized_multiplier(
-                one, inverse, inverse_shift + _RSQRT_BITS, rounding
-            )
-            results[offset] = out.zero_point + multiply_by_quantized_multiplier(
-                fixed, multiplier, shift - _RSQRT_BITS, rounding
-            )
+        zero_point = signature.inputs[0].zero_point
+        greatest = signature.output.element.limits[1]
         offsets = np.maximum(x.astype(np.int64) - zero_point, 0)
-        return saturate(results[offsets], -128, 127, dtype=np.int8)
+        different, places = np.unique(offsets, return_inverse=True)
+        results = np.full(different.shape, greatest, np.int64)
+        for i, offset in enumerate(different):
+            if offset > 0:
+                results[i] = self._of_offset(int(offset), signature, rounding)
+        stored = results[places].reshape(x.shape)
+        return saturate(stored, *signature.output.element.limits, dtype=x.dtype)
+
+    def out_factor(self, signature: Signature) -> tuple[int, int]:
+        """Multiplier and shift from 1/sqrt of a stored value to the output's scale."""
+        scale, out = signature.inputs[0].scale, signature.output.scale
+        if is_wide(signature):
+            # All of it is float32 there.
+            return quantize_multiplier(float(1 / (_f32(math.sqrt(_f32(scale))) * _f32(out))))
+        return quantize_multiplier(1.0 / (math.sqrt(scale) * out))
+
+    def _of_offset(self, offset: int, signature: Signature, rounding: Rounding) -> int:
+        multiplier, shift = self.out_factor(signature)
+        inverse, inverse_shift = inverse_sqrt(offset)
+        fixed = multiply_by_quantized_multiplier(
+            np.array(1, np.int64), inverse, inverse_shift + RSQRT_BITS, rounding
+        )
+        scaled = multiply_by_quantized_multiplier(fixed, multiplier, shift - RSQRT_BITS, rounding)
+        return signature.output.zero_point + int(scaled)
 
 
 def _f32(value: float | np.float32) -> np.float32:
@@ -157,6 +182,8 @@ def _f32(value: float | np.float32) -> np.float32:
 @dataclass(frozen=True)
 class _FloatFunction(UnaryFunction):
     """A function that the reference kernels tabulate in float32."""
+
+    interpolates: ClassVar[bool] = True
 
     def _verify_scales(self, signature: Signature) -> None:
         """Any scales."""
@@ -173,10 +200,6 @@ class _FloatFunction(UnaryFunction):
                 table[stored + 128] = min(max(_to_int32(whole), -128), 127)
         result: Array = table[x.astype(np.int64) + 128]
         return result
-
-    def _single(self, x: np.float32, signature: Signature) -> np.float32:
-        """The function in float32, for the table of int8."""
-        raise AssertionError(f"{self.name} has no meaning")
 
 
 def _round_float32(value: np.float32) -> np.float32:
@@ -227,7 +250,7 @@ class Exp(_FloatFunction):
 @operation("log")
 @dataclass(frozen=True)
 class Log(_FloatFunction):
-    """Natural logarithm; of int8 what is not positive gives the least result."""
+    """Natural logarithm; of stored values what is not positive gives the least result."""
 
     def _real(self, x: Array) -> Array:
         return np.log(x)
@@ -236,7 +259,7 @@ class Log(_FloatFunction):
         if x > 0:
             return _f32(math.log(float(x)))
         out = signature.output
-        return _f32(_f32(-128 - out.zero_point) * _f32(out.scale))
+        return _f32(_f32(out.element.limits[0] - out.zero_point) * _f32(out.scale))
 
 
 @operation("gelu")

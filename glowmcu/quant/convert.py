@@ -181,6 +181,7 @@ class _Tensors:
             outputs.append(self._own_value(value, type_, "int16" if wide else "int8"))
         new = replace(node, op=op, inputs=inputs, outputs=tuple(outputs))
         op.verify(new.signature)
+        op.verify_accuracy(new.signature)
         self.nodes.append(new)
         for value, made in zip(node.outputs, outputs, strict=True):
             if value.type.element is ElementType.F32:

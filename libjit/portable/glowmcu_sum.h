@@ -82,7 +82,7 @@ static inline int32_t glowmcu_squared_difference_one(const glowmcu_sum *p, int32
     return glowmcu_sum_out(p, difference * difference);
 }
 
-/* Less than, equal to or greater than 0 as a is to b. Both scales are below 1, left_shift is 8. */
+/* Less than, equal to or greater than 0 as a is to b. Both scales are below 1. */
 GLOWMCU_CODE
 static inline int32_t glowmcu_compare_one(const glowmcu_sum *p, int32_t a, int32_t b)
 {

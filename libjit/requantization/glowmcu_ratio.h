@@ -16,16 +16,20 @@ typedef struct {
     int32_t clamp_max;
 } glowmcu_ratio;
 
-/* Zeros in front of the highest bit of x in [1, 1023]. */
+/* Zeros in front of the highest bit of x in [1, 2^(32 - known) - 1]. */
 GLOWMCU_CODE
-static inline int32_t glowmcu_zeros_of_short(int32_t x)
+static inline int32_t glowmcu_zeros_of_short(int32_t x, int32_t known)
 {
-    return 22 + glowmcu_leading_zeros((uint32_t)x << 22);
+    return known + glowmcu_leading_zeros((uint32_t)x << (uint32_t)known);
 }
 
-/* Dividing by 0 is dividing by one half. Quotients that a shift of 31 leaves nothing of are 0. */
+/*
+ * Dividing by 0 is dividing by one half. Quotients that a shift of 31 leaves nothing of are 0.
+ * `known`: zeros that twice |a - a_zero_point| and |b - b_zero_point| have in front at least.
+ */
 GLOWMCU_CODE
-static inline int32_t glowmcu_div_one(const glowmcu_ratio *p, int32_t a, int32_t b)
+static inline int32_t glowmcu_quotient_of_short(const glowmcu_ratio *p, int32_t a, int32_t b,
+    int32_t known)
 {
     int32_t dividend = a - p->a_zero_point;
     int32_t divisor = b - p->b_zero_point;
@@ -38,7 +42,7 @@ static inline int32_t glowmcu_div_one(const glowmcu_ratio *p, int32_t a, int32_t
         divisor = -divisor;
     }
     if (divisor != 0) {
-        const int32_t zeros = glowmcu_zeros_of_short(divisor);
+        const int32_t zeros = glowmcu_zeros_of_short(divisor, known);
 
         inverse = glowmcu_one_over_one_plus_x(
             (int32_t)(((uint32_t)divisor << (uint32_t)zeros) & 0x7fffffffu));
@@ -46,7 +50,7 @@ static inline int32_t glowmcu_div_one(const glowmcu_ratio *p, int32_t a, int32_t
     }
     if (dividend != 0) {
         const int32_t size = (dividend > 0) ? dividend : ((-2 * dividend) - 1);
-        const int32_t headroom = glowmcu_zeros_of_short(size) - 1;
+        const int32_t headroom = glowmcu_zeros_of_short(size, known) - 1;
         const int32_t shift = p->out_shift - inverse_bits - headroom;
 
         if (shift >= -31) {
@@ -55,6 +59,20 @@ static inline int32_t glowmcu_div_one(const glowmcu_ratio *p, int32_t a, int32_t
         }
     }
     return glowmcu_clamp(quotient + p->out_zero_point, p->clamp_min, p->clamp_max);
+}
+
+/* int8 */
+GLOWMCU_CODE
+static inline int32_t glowmcu_div_one(const glowmcu_ratio *p, int32_t a, int32_t b)
+{
+    return glowmcu_quotient_of_short(p, a, b, 22);
+}
+
+/* int16 */
+GLOWMCU_CODE
+static inline int32_t glowmcu_div_s16_one(const glowmcu_ratio *p, int32_t a, int32_t b)
+{
+    return glowmcu_quotient_of_short(p, a, b, 14);
 }
 
 #endif /* GLOWMCU_RATIO_H */

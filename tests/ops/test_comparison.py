@@ -116,9 +116,3 @@ def test_comparing_with_a_scale_of_1_is_refused_where_the_oracle_aborts() -> Non
     data = relations_model(["LESS"], [(3,), (3,)], "int8", ((1.0, 0), (0.5, 0)))
     with pytest.raises(GlowmcuError, match="the scale of a compared tensor must be below 1, got 1"):
         compile_model(data, "m.tflite", Options("m"))
-
-
-def test_comparing_int16_is_refused() -> None:
-    data = relations_model(["LESS"], [(3,), (3,)], "int16", ((0.1, 0), (0.5, 0)))
-    with pytest.raises(GlowmcuError, match="less: expected i8, the same for all; got int16"):
-        compile_model(data, "m.tflite", Options("m"))

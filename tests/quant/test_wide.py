@@ -10,16 +10,21 @@ import pytest
 import glowmcu
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
+from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType
 from glowmcu.ops.activation import HardSwish
+from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.normalization import Softmax
+from glowmcu.ops.parametric_activation import HardSigmoid, Mish, Selu, Softplus, Swish
+from glowmcu.ops.real_functions import Erf, Floor
 from glowmcu.ops.shape import Reshape
+from glowmcu.ops.transcendental import Elu, Exp, Gelu
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.quantizer import quantize, quantize_graph
 from tests.conftest import REPO
 from tests.ir.graphs import GraphBuilder
-from tests.quant.networks import convolutions, random_samples, real, sqnr_db
+from tests.quant.networks import convolutions, draw, random_samples, real, sqnr_db
 from tests.quant.test_accuracy import calibration, held_out, in_layout_of, scores
 from tests.quant.test_own_models import MODELS, load
 from tests.support.oracle import open_tflm
@@ -91,12 +96,12 @@ def test_more_layers_of_sixteen_bits_keep_more_of_the_signal() -> None:
 
 
 def moved(last: bool) -> Graph:
-    """A convolution of `convolutions`, reshaped, and softmax or hard_swish."""
+    """A convolution of `convolutions`, reshaped, and softmax or floor."""
     graph = GraphBuilder()
     x = graph.input(real(1, 4, 6), "x")
     x = graph.add(Softmax(), x, name="first")
     x = graph.add(Reshape((2, 12)), x, name="reshaped")
-    x = graph.add(Softmax() if last else HardSwish(), x, name="last")
+    x = graph.add(Softmax() if last else Floor(), x, name="last")
     return graph.finish(x)
 
 
@@ -115,11 +120,43 @@ def test_softmax_of_int16_has_the_scale_that_its_kernel_gives() -> None:
 def test_all_leaves_operators_without_int16_to_int8() -> None:
     graph = wide(moved(False), "all")
     assert ("softmax", I16) in steps(graph)
-    assert ("hard_swish", I8) in steps(graph)
+    assert ("floor", I8) in steps(graph)
+
+
+def between_layers(op: Operation, scale: float = 0.5) -> Graph:
+    """`op` on rows of a layer with weights, and such a layer behind it."""
+    b = GraphBuilder()
+    x = b.input(real(1, 24), "x")
+    layers = [
+        (b.constant(draw(seed, 24, 24, scale=size / 24**0.5)), b.constant(draw(seed + 1, 24)))
+        for seed, size in ((1, scale), (3, 1.0))
+    ]
+    x = b.add(FullyConnected(), x, *layers[0], name="first", like=real(1, 24))
+    x = b.add(op, x, name="f", like=real(1, 24))
+    return b.finish(b.add(FullyConnected(), x, *layers[1], name="last", like=real(1, 24)))
+
+
+SMOOTH = [Gelu(), Gelu(True), HardSwish(), Elu(), Exp(), Erf(), Mish(), Swish(1.0), Softplus(),
+          Selu(1.7, 1.05), HardSigmoid()]  # fmt: skip
+
+
+@pytest.mark.parametrize("op", SMOOTH, ids=lambda op: op.name)
+def test_functions_of_one_tensor_are_int16_by_tables(op: Operation) -> None:
+    graph = between_layers(op)
+    samples = random_samples(graph, 16, seed=9)
+    stored = wide(graph, "all", interface=Interface.FLOAT)
+    assert (op.name, I16) in steps(stored)
+    assert sqnr_db(graph, stored, samples) > sqnr_db(graph, wide(graph), samples) + 2
+
+
+def test_a_table_that_would_be_far_off_is_refused_with_its_distance() -> None:
+    with pytest.raises(GlowmcuError, match=r"table of 16 bits would be \d+ steps off") as caught:
+        wide(between_layers(Exp(), scale=8.0), "f")
+    assert caught.value.code == "GM313"
 
 
 def test_a_named_layer_that_has_no_int16_is_refused_with_its_reason() -> None:
-    with pytest.raises(GlowmcuError, match="hard_swish 'last' cannot have int16") as caught:
+    with pytest.raises(GlowmcuError, match="floor 'last' cannot have int16") as caught:
         wide(moved(False), "last")
     assert caught.value.code == "GM313"
 

@@ -323,6 +323,7 @@ class _Folding:
         op = with_stored_attributes(node.op, reference)
         new = replace(node, op=op, inputs=inputs, outputs=outputs)
         op.verify(new.signature)
+        op.verify_accuracy(new.signature)
         self._nodes.append(new)
         for old, value in zip(node.outputs, outputs, strict=True):
             if _keeps_values(node):

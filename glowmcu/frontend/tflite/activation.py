@@ -60,7 +60,7 @@ def import_function(state: Import, op: OperatorRecord) -> None:
 
 @importer("SQRT")
 def import_sqrt(state: Import, op: OperatorRecord) -> None:
-    """On int8 the next step towards 0, not the nearest one: LiteRT's; TFLM has floats alone."""
+    """Stored values: the next step towards 0, not the nearest: LiteRT's; TFLM has floats alone."""
     x = state.value(op, 0)
     state.emit(op, Sqrt(truncates=x.type.quantization is not None), [x])
 

@@ -15,6 +15,9 @@ from typing import Any
 from glowmcu.discovery import enter, import_members
 from glowmcu.ir.operation import Operation, Signature
 from glowmcu.kernels.kernel import ConstantArray, Parameters
+from glowmcu.ops.activation import UnaryFunction
+from glowmcu.ops.interpolated_table import is_steep
+from glowmcu.ops.wide import is_wide
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,5 +65,18 @@ def _is_for_any_core(room: ModuleType) -> bool:
 
 def element_code_of(op: Operation, signature: Signature) -> ElementCode | None:
     """The code of `op`, or None when it is not element-wise or has none."""
+    if isinstance(op, UnaryFunction) and op.interpolates and is_wide(signature):
+        return _interpolation_code(op, signature)
     function = load_element_codes().get(type(op))
     return None if function is None else function(op, signature)
+
+
+def _interpolation_code(op: UnaryFunction, signature: Signature) -> ElementCode:
+    """A function of int16 that is a table, linear between its entries."""
+    table = op.wide_table(signature)
+    function = "glowmcu_look_up_steep_s16_one" if is_steep(table) else "glowmcu_look_up_s16_one"
+    note = f"{op.name} of every 128th value, linear in between"
+    return ElementCode(
+        f"{function}({{t}}, {{0}})", 10, 24, ("glowmcu_look_up_s16.h",),
+        table=ConstantArray("entries", table, note),
+    )  # fmt: skip

@@ -66,4 +66,6 @@ def negation_code(op: Neg, signature: Signature) -> ElementCode:
     element = signature.output.element
     if element.is_float:
         return ElementCode("-{0}", 1, 4)
+    if signature.output.quantization is not None:
+        return activation_s16.negation_code(op, signature)
     return ElementCode(wrapped(element, "0", "-", "{0}"), 1, 2)

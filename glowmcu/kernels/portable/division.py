@@ -1,4 +1,4 @@
-"""One element of divisions, remainders and powers in C: float32, plain integers, int8 quotients."""
+"""One element of quotients, remainders and powers in C: real, plain integers, quantized."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from glowmcu.kernels.kernel import Parameters
 from glowmcu.kernels.portable.activation import clamped
 from glowmcu.kernels.portable.elementwise import pair_fields
 from glowmcu.ops.division import Div, FloorDiv, FloorMod, PlainArithmetic, Pow, TruncMod
+from glowmcu.ops.wide import is_wide
 
 #: float: expression, cycles, bytes, header; integers: function and header.
 _REAL: dict[type[PlainArithmetic], tuple[str, int, int, str]] = {
@@ -55,4 +56,7 @@ def division_code(op: PlainArithmetic, signature: Signature) -> ElementCode:
 def _quantized_code(op: Div, signature: Signature) -> ElementCode:
     fields = pair_fields(op.scale(signature), signature, op.clamp_range(signature))
     parameters = Parameters("glowmcu_ratio", fields)
-    return ElementCode("glowmcu_div_one({p}, {0}, {1})", 170, 300, ("glowmcu_ratio.h",), parameters)
+    function = "glowmcu_div_s16_one" if is_wide(signature) else "glowmcu_div_one"
+    return ElementCode(
+        f"{function}({{p}}, {{0}}, {{1}})", 170, 300, ("glowmcu_ratio.h",), parameters
+    )

@@ -18,6 +18,7 @@ from glowmcu.kernels.kernel import (
     kernel,
 )
 from glowmcu.kernels.portable.activation import clamped
+from glowmcu.kernels.portable.int16 import activation as activation_s16
 from glowmcu.ops.elementwise import (
     Add,
     Arithmetic,
@@ -30,6 +31,7 @@ from glowmcu.ops.elementwise import (
     SquaredDifference,
     Sub,
 )
+from glowmcu.ops.wide import is_wide
 
 
 def sum_parameters(
@@ -116,6 +118,8 @@ def mul_code(op: Mul, signature: Signature) -> ElementCode:
 def prelu_code(op: Prelu, signature: Signature) -> ElementCode:
     if _is_plain(signature):
         return ElementCode("(({0} < 0.0f) ? ({0} * {1}) : {0})", 4, 16)
+    if is_wide(signature):
+        return activation_s16.prelu_code(op, signature)
     x, alpha = signature.inputs
     positive, negative = op.scales(signature)
     fields = (

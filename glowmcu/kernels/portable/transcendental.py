@@ -6,7 +6,7 @@ from glowmcu.ir.operation import Operation, Signature
 from glowmcu.kernels.common.element_code import ElementCode, element_code
 from glowmcu.kernels.common.wrapping import wrapped
 from glowmcu.kernels.kernel import Field, Parameters
-from glowmcu.kernels.portable.int16.activation import sigmoid_code
+from glowmcu.kernels.portable.int16 import activation as int16
 from glowmcu.ops import real_functions as functions
 from glowmcu.ops.transcendental import Elu, Exp, Gelu, Log, Logistic, Rsqrt, Tanh
 from glowmcu.ops.wide import is_wide
@@ -42,11 +42,19 @@ _CODES: dict[type[Operation], tuple[str, int, int, str]] = {
 @element_code(*_CODES)
 def function_code(op: Operation, signature: Signature) -> ElementCode:
     if is_wide(signature):
-        return sigmoid_code(op.name, signature)
+        return _wide_code(op, signature)
     assert signature.output.element.is_float, f"{op.name} of 8 bits is a table"
     expression, cycles, code_bytes, header = _CODES[type(op)]
     headers = (f"glowmcu_{header}.h",) if header else ()
     return ElementCode(expression, cycles, code_bytes, headers)
+
+
+def _wide_code(op: Operation, signature: Signature) -> ElementCode:
+    if isinstance(op, Rsqrt):
+        return int16.rsqrt_code(op, signature)
+    if isinstance(op, functions.Sqrt):
+        return int16.sqrt_code(op, signature)
+    return int16.sigmoid_code(op.name, signature)
 
 
 @element_code(Gelu)

@@ -5,6 +5,7 @@
 #ifndef GLOWMCU_SOFTMAX_S16_H
 #define GLOWMCU_SOFTMAX_S16_H
 
+#include "glowmcu_look_up_s16.h"
 #include "glowmcu_requantize.h"
 
 typedef struct {
@@ -15,16 +16,6 @@ typedef struct {
     const int16_t *exps;        /* [513]: exp on [-10, 0], Q0.15 */
     const int16_t *reciprocals; /* [513]: 1 / (1 + x) on [0, 1], Q0.15 */
 } glowmcu_softmax_wide;
-
-/* The table's value at `at`, which is clamped to int16, linear between two entries. */
-GLOWMCU_CODE
-static inline int32_t glowmcu_look_up(const int16_t *table, int32_t at)
-{
-    const int32_t inside = glowmcu_clamp(at, -32768, 32767);
-    const int16_t *entry = table + 256 + (inside >> 7);
-
-    return entry[0] + (((entry[1] - entry[0]) * (inside & 0x7F) + 64) >> 7);
-}
 
 /* Exponentials of a row, Q0.15; returns their sum: at most depth * 32767 < 2^31. */
 GLOWMCU_CODE

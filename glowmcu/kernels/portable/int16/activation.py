@@ -6,9 +6,11 @@ from glowmcu.ir.operation import Signature
 from glowmcu.kernels.common.element_code import ElementCode, element_code
 from glowmcu.kernels.kernel import ConstantArray, Field, Parameters
 from glowmcu.ops import wide_sigmoid
-from glowmcu.ops.activation import Abs, Clip, LeakyRelu, Relu
-from glowmcu.ops.elementwise import Scale
+from glowmcu.ops.activation import Abs, Clip, LeakyRelu, Neg, Relu
+from glowmcu.ops.elementwise import Prelu, Scale
 from glowmcu.ops.fixed_point import quantize_multiplier
+from glowmcu.ops.real_functions import Sqrt
+from glowmcu.ops.transcendental import Rsqrt
 
 #: 1 as a scale.
 _ONE = Scale(1 << 30, 1)
@@ -33,14 +35,60 @@ def relu_code(op: Relu, signature: Signature) -> ElementCode:
     return ElementCode("glowmcu_rescale_one({p}, {0})", 8, 56, ("glowmcu_rescale.h",), parameters)
 
 
-def abs_code(op: Abs, signature: Signature) -> ElementCode:
-    """|x - zero point|, rescaled."""
+def _unless_same(signature: Signature, argument: str, cycles: int) -> ElementCode:
+    """`argument`, which is in the input's units, in the output's."""
     x, out = signature.inputs[0], signature.output
     scale = _ONE if x.scale == out.scale else Scale(*quantize_multiplier(x.scale / out.scale))
     parameters = _rescale(signature, scale, out.element.limits)
-    mirrored = f"(({{0}} < {x.zero_point}) ? {2 * x.zero_point} - {{0}} : {{0}})"
-    text = f"glowmcu_rescale_one({{p}}, {mirrored})"
-    return ElementCode(text, 11, 64, ("glowmcu_rescale.h",), parameters)
+    text = f"glowmcu_rescale_one({{p}}, {argument})"
+    return ElementCode(text, cycles, 64, ("glowmcu_rescale.h",), parameters)
+
+
+def abs_code(op: Abs, signature: Signature) -> ElementCode:
+    """|x - zero point|, rescaled."""
+    zero_point = signature.inputs[0].zero_point
+    mirrored = f"(({{0}} < {zero_point}) ? {2 * zero_point} - {{0}} : {{0}})"
+    return _unless_same(signature, mirrored, 11)
+
+
+def negation_code(op: Neg, signature: Signature) -> ElementCode:
+    """-(x - zero point), rescaled."""
+    return _unless_same(signature, f"{2 * signature.inputs[0].zero_point} - {{0}}", 9)
+
+
+def prelu_code(op: Prelu, signature: Signature) -> ElementCode:
+    """Rescaled by one factor, or multiplied and rescaled by the other."""
+    positive, negative = op.scales(signature)
+    fields = (
+        Field("positive_multiplier", positive.multiplier),
+        Field("positive_shift", positive.shift),
+        Field("negative_multiplier", negative.multiplier),
+        Field("negative_shift", negative.shift),
+    )
+    parameters = Parameters("glowmcu_slopes_s16", fields)
+    headers = ("glowmcu_prelu_s16.h",)
+    return ElementCode("glowmcu_prelu_s16_one({p}, {0}, {1})", 16, 90, headers, parameters)
+
+
+def rsqrt_code(op: Rsqrt, signature: Signature) -> ElementCode:
+    """Newton's method on 32 bits."""
+    multiplier, shift = op.out_factor(signature)
+    fields = (Field("multiplier", multiplier), Field("shift", shift))
+    parameters = Parameters("glowmcu_rsqrt_scale", fields)
+    headers = ("glowmcu_rsqrt_s16.h",)
+    return ElementCode("glowmcu_rsqrt_s16_one({p}, {0})", 250, 400, headers, parameters)
+
+
+def sqrt_code(op: Sqrt, signature: Signature) -> ElementCode:
+    """In float32."""
+    fields = (
+        Field("in_scale", signature.inputs[0].scale),
+        Field("out_scale", signature.output.scale),
+        Field("half", 0.0 if op.truncates else 0.5),
+    )
+    parameters = Parameters("glowmcu_sqrt_scale", fields)
+    headers = ("glowmcu_sqrt_s16.h",)
+    return ElementCode("glowmcu_sqrt_s16_one({p}, {0})", 90, 200, headers, parameters)
 
 
 def leaky_relu_code(op: LeakyRelu, signature: Signature) -> ElementCode:
