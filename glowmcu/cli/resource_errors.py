@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-import os
+from pathlib import Path
 
 from glowmcu.errors import GlowmcuError, error
 
@@ -38,7 +38,7 @@ def resource_error(cause: OSError | MemoryError) -> GlowmcuError | None:
 
 def _is_nowhere() -> bool:
     try:
-        os.getcwd()
+        Path.cwd()
     except FileNotFoundError:
         return True
     return False

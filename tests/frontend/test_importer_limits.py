@@ -199,7 +199,7 @@ def test_weights_of_trees_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("kind", "hint"),
     [
-        ("CONV_3D", "CONV_2D over frames stacked as channels is supported; LIST"),
+        ("CONV_3D_TRANSPOSE", "TRANSPOSE_CONV and CONV_3D are supported; LIST"),
         ("RESIZE_AREA", "similar and supported: RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR; LIST"),
         ("REDUCE_NORM", "similar and supported: REDUCE_MIN, REDUCE_MAX; LIST"),
         ("HASHTABLE", "LIST"),

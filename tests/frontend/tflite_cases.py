@@ -15,6 +15,7 @@ F, I8, UI8, I16, I32, I64, BOOL = (
 _COMPLEX = "COMPLEX64"
 _IMAGE = (1, 5, 6, 4)
 _DILATED = {"dilation_h_factor": 1, "dilation_w_factor": 1}
+_CUBE = {f"{what}": 1 for axis in "dhw" for what in (f"stride_{axis}", f"dilation_{axis}_factor")}
 _SQUARE = {"stride_h": 2, "stride_w": 1, "fused_activation_function": 1}
 
 
@@ -343,6 +344,10 @@ CASES: dict[str, tuple[Case, ...]] = {
     "transpose": (
         Case("TRANSPOSE", (t((2, 3, 4)), c([2, 0, -2])), (t((4, 2, 3)),)),
         Case("REVERSE_V2", (t(), c([1])), (t(),)),
+    ),
+    "convolution_3d": (
+        Case("CONV_3D", (_real(1, 4, 5, 6, 2), w((2, 3, 2, 2, 3), dtype=F), c(np.ones(3), F)),
+             (_real(1, 3, 3, 5, 3),), {"padding": 1, **_CUBE}),
     ),
     "transpose_conv": (
         Case("TRANSPOSE_CONV", (c([1, 10, 6, 2]), w((2, 3, 2, 4), dtype=F), _real(*_IMAGE)),

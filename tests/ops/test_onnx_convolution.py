@@ -46,6 +46,12 @@ CONV_CASES = {
         (2, 3, 5, 4, 6), (4, 3, 2, 3, 2), {"strides": [2, 1, 2], "pads": [1, 0, 1, 0, 1, 0]}
     ),
     "three axes, dilated": Case((1, 2, 6, 5, 4), (2, 2, 3, 2, 2), {"dilations": [2, 1, 2]}),
+    "three axes, two groups": Case(
+        (2, 4, 4, 5, 4), (6, 2, 2, 3, 2), {"group": 2, "pads": [1, 0, 0, 0, 1, 1]}
+    ),
+    "three axes, depthwise": Case(
+        (1, 3, 4, 5, 4), (6, 1, 3, 2, 2), {"group": 3, "strides": [1, 2, 1]}
+    ),
 }
 TRANSPOSED_CASES = {
     "one axis": Case((2, 3, 4), (3, 2, 3), {"strides": [2]}),
@@ -108,9 +114,6 @@ def test_known_weights_are_in_place_at_compile_time() -> None:
 
 REFUSED = {
     "four axes": ("Conv", Case((1, 1, 2, 2, 2, 2), (1, 1, 1, 1, 1, 1)), "Conv on"),
-    "groups on three axes": (
-        "Conv", Case((1, 2, 2, 2, 2), (2, 1, 1, 1, 1), {"group": 2}), "groups on three",
-    ),
     "channels that do not fit": ("Conv", Case((1, 3, 4, 4), (2, 2, 1, 1)), "1 groups of 2"),
     "transposed on three axes": (
         "ConvTranspose", Case((1, 1, 2, 2, 2), (1, 1, 2, 2, 2)), "expected 1 or 2 spatial axes",

@@ -1,12 +1,9 @@
-"""Conv on one to three spatial axes and ConvTranspose on one or two; NCHW in the file, NHWC here.
-
-Three axes: the planes under one place of the first axis are laid side by side as channels, so that
-a convolution of each plane's image does the rest.
-"""
+"""Conv on one to three spatial axes, ConvTranspose on one or two; NCHW in the file, NHWC here."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -25,13 +22,12 @@ from glowmcu.frontend.onnx.spatial import (
     reshaped,
     spatial_attribute,
 )
-from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.frontend.stacked_planes import Planes, stack_planes
+from glowmcu.frontend.unsupported import Unsupported, refused
 from glowmcu.ir.graph import Value
+from glowmcu.ir.operation import OperationError
 from glowmcu.ir.types import Shape
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
-from glowmcu.ops.joining import Concatenation
-from glowmcu.ops.padding import Pad
-from glowmcu.ops.slicing import Slice
 from glowmcu.ops.transpose import Transpose
 from glowmcu.ops.transpose_conv import TransposeConv2D
 
@@ -69,7 +65,10 @@ def import_conv(state: Import, op: NodeRecord) -> None:
         raise Unsupported("GM106", f"Conv: {group} groups of {depth_in} on {x.type}")
     if axes == 3:
         padding = tuple(zip(before, after, strict=True))
-        _import_conv_3d(state, op, weights, strides, dilations, padding)
+        try:
+            _import_conv_3d(state, op, weights, strides, dilations, padding)
+        except OperationError as cause:
+            raise refused("Conv", cause) from cause
         return
     arguments = (pair(strides), pair(dilations), image_padding(before, after))
     depth_out, shape = weights.type.shape[0], (*weights.type.shape[:2], *pair(kernel))
@@ -93,33 +92,23 @@ def _import_conv_3d(
     dilations: Spatial,
     padding: tuple[tuple[int, int], ...],
 ) -> None:
-    """NCDHW: every result plane is an image whose channels are those of the planes under it."""
-    if op.integer("group", 1) != 1:
-        raise Unsupported("GM105", "Conv: groups on three spatial axes are not supported")
+    """NCDHW, with planes stacked as channels."""
+    groups = op.integer("group", 1)
     x = state.to_nhwc(op, state.value(op, 0))
-    if any(padding[0]):
-        x = state.add(op, Pad(((0, 0), padding[0], (0, 0), (0, 0), (0, 0))), [x])
-    depth_out, channels, planes, *kernel = weights.type.shape
-    n, depth, height, width, _ = x.type.shape
-    count = (depth - extents((planes,), dilations[:1])[0]) // strides[0] + 1
-    if count < 1:
-        raise Unsupported("GM106", f"Conv: a kernel of {planes} planes exceeds {depth}")
-    taps = []
-    for plane in range(planes):
-        begin = (0, plane * dilations[0], 0, 0, 0)
-        size, step = (n, count, height, width, channels), (1, strides[0], 1, 1, 1)
-        taps.append(state.add(op, Slice(begin, size, step), [x]))
-    stacked = state.add(op, Concatenation(4), taps)
-    images = reshaped(state, op, stacked, (n * count, height, width, planes * channels))
-    shape = (depth_out, channels, planes, *kernel)
+    depth_out, depth_in, count, *kernel = weights.type.shape
+    planes = Planes(count, strides[0], dilations[0], padding[0])
+    images = stack_planes(partial(state.add, op), x, planes, groups)
     filters = arranged(
-        state, op, weights, shape, (0, 3, 4, 2, 1), (depth_out, *kernel, planes * channels)
-    )
+        state, op, weights, (depth_out, depth_in, count, *kernel), (0, 3, 4, 2, 1),
+        (depth_out, *kernel, count * depth_in),
+    )  # fmt: skip
     (top, bottom), (left, right) = padding[1:]
     conv = Conv2D(pair(strides[1:]), pair(dilations[1:]), (top, left, bottom, right))
     bias = bias_or_zeros(state, op, 2, depth_out)
     flat = state.add(op, conv, [images, filters, bias])
-    state.from_nhwc(op, reshaped(state, op, flat, (n, count, *flat.type.shape[1:])))
+    batch = x.type.shape[0]
+    shape = (batch, flat.type.shape[0] // batch, *flat.type.shape[1:])
+    state.from_nhwc(op, reshaped(state, op, flat, shape))
 
 
 @importer("ConvTranspose")

@@ -11,7 +11,7 @@ from glowmcu.frontend.tflite.container import OperatorRecord
 _RECURRENT = "export it unrolled (Keras: unroll=True), so that it becomes ordinary layers"
 #: What a converter offers instead, where a similar name would mislead.
 _ALTERNATIVES = {
-    "CONV_3D": "CONV_2D over frames stacked as channels is supported",
+    "CONV_3D_TRANSPOSE": "TRANSPOSE_CONV and CONV_3D are supported",
     "LSTM": _RECURRENT,
     "NON_MAX_SUPPRESSION_V4": "run it in the application, on the outputs before it",
     "NON_MAX_SUPPRESSION_V5": "run it in the application, on the outputs before it",
