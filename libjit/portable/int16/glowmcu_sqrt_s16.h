@@ -14,7 +14,7 @@ typedef struct {
 
 /* The nearest float to the root of a normal x > 0: `glowmcu_sqrtf` may be the next one. */
 GLOWMCU_CODE
-static inline float glowmcu_nearest_root(float x)
+static inline float glowmcu_nearest_sqrtf(float x)
 {
     const uint32_t bits = glowmcu_float_bits(x);
     const uint32_t odd = ((bits >> 23) & 1u) ^ 1u; /* whether the exponent, less 127, is odd */
@@ -43,7 +43,7 @@ static inline int32_t glowmcu_sqrt_s16_one(const glowmcu_sqrt_scale *p, int32_t 
     if (x <= 0) {
         return 0;
     }
-    steps = glowmcu_nearest_root(p->in_scale * (float)x) / p->out_scale + p->half;
+    steps = glowmcu_nearest_sqrtf(p->in_scale * (float)x) / p->out_scale + p->half;
     return (steps >= 32767.0f) ? 32767 : (int32_t)steps;
 }
 
