@@ -127,8 +127,10 @@ def _only_of_the_model(where: str, **options: object) -> None:
     elif where.startswith("serial:"):
         what = "board"
     else:
+        counted = f"; `glowmcu run --on {where}` says what was executed there"
         raise click.BadParameter(
-            f"expected {' or '.join(MODELS)} or serial:PORT[:BAUD], got {where!r}",
+            f"expected {' or '.join(MODELS)} or serial:PORT[:BAUD], got {where!r}"
+            f"{counted if where in ('qemu', 'renode') else ''}",
             click.get_current_context(),
             param_hint="--on",
         )

@@ -158,9 +158,6 @@ class Rsqrt(UnaryFunction):
     def out_factor(self, signature: Signature) -> tuple[int, int]:
         """Multiplier and shift from 1/sqrt of a stored value to the output's scale."""
         scale, out = signature.inputs[0].scale, signature.output.scale
-        if is_wide(signature):
-            # All of it is float32 there.
-            return quantize_multiplier(float(1 / (_f32(math.sqrt(_f32(scale))) * _f32(out))))
         return quantize_multiplier(1.0 / (math.sqrt(scale) * out))
 
     def _of_offset(self, offset: int, signature: Signature, rounding: Rounding) -> int:

@@ -47,7 +47,14 @@ def test_a_root_of_16_bits_equals_litert(scales: tuple[float, float]) -> None:
     check_model(data, [[NOT_NEGATIVE]], run_litert_reference)
 
 
-@pytest.mark.parametrize("scales", [(2.0**-12, 2.0**-9), (1e-3, 7e-4), (3.0, 1e-5), (1e-4, 0.2)])
+#: The last two tell a factor in double from one in float32.
+INVERSE_ROOTS = [
+    (2.0**-12, 2.0**-9), (1e-3, 7e-4), (3.0, 1e-5), (1e-4, 0.2),
+    (4.449460539035499e-4, 1.0812182881636545e-4), (4.640853963792324e-3, 1.532355381641537e-4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("scales", INVERSE_ROOTS)
 def test_an_inverse_root_of_16_bits_equals_tflm(scales: tuple[float, float]) -> None:
     """LiteRT interpolates between 256 values, which is far off where they change much."""
     data = function_model("RSQRT", (scales[0], 0), (scales[1], 0))

@@ -214,6 +214,8 @@ def test_the_command_line_ends_with_the_code_of_the_failure(bundle: Path, tmp_pa
     assert (code, "--hot is of the modelled core" in text) == (2, True), text
     code, text = ended("bench", str(bundle), "--on", "host")
     assert (code, "expected cortex-m or riscv or serial:PORT[:BAUD]" in text) == (2, True), text
+    code, text = ended("bench", str(bundle), "--on", "qemu")
+    assert (code, "`glowmcu run --on qemu` says what was executed" in text) == (2, True), text
 
 
 def test_without_pyserial_the_extra_is_named(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
