@@ -8,7 +8,8 @@ from __future__ import annotations
 
 #: A fault, or a run that does not come to its end.
 MISSING_INSTRUCTIONS = (
-    "Renode 1.16.1 and older lack Helium instructions that bundles use: take a newer build"
+    "Renode 1.16.1, and builds from before 11 May 2026, lack Helium instructions that bundles use: "
+    "take a newer build"
 )
 
 #: Wrong outputs.
