@@ -14,6 +14,6 @@ MISSING_INSTRUCTIONS = (
 
 #: Wrong outputs.
 WRONG_INSTRUCTIONS = (
-    "Renode reads the sign bit of Helium's VMULL inverted (depthwise layers use it), and VSHRN "
-    "wrongly before 11 May 2026: compare with --on qemu, which is right; see docs/renode.md"
+    "Renode reads the sign bit of Helium's VMULL inverted (most depthwise layers use it), and "
+    "VSHRN wrongly before 11 May 2026: compare with --on qemu, which is right; see docs/renode.md"
 )
