@@ -13,6 +13,7 @@ import yaml
 
 from glowmcu.board import board_names, find_board
 from glowmcu.cli import main
+from glowmcu.errors import GlowmcuError
 from glowmcu.verify.renode import renode_board
 from tests.conftest import REPO
 
@@ -121,6 +122,22 @@ def test_the_table_of_boards_is_complete_and_true() -> None:
             assert f"Renode's `{Path(target.platform).name}`" in platform
         else:
             assert platform.strip().startswith("ours")
+
+
+def runs_in_renode(name: str) -> bool:
+    try:
+        renode_board(find_board(name))
+    except GlowmcuError:
+        return False
+    return True
+
+
+def test_the_page_names_the_boards_that_run_on_the_machine_of_qemu() -> None:
+    [listed] = re.findall(r"Other boards \(([^)]*)\) run on the machine", PAGE)
+    others = [name for name in board_names() if find_board(name).renode is None]
+    assert re.findall(r"`([^`]+)`", listed) == sorted(
+        name for name in others if name != "generic" and runs_in_renode(name)
+    )
 
 
 def test_the_version_is_one_everywhere() -> None:

@@ -25,6 +25,7 @@ from glowmcu.manifest import Manifest, TensorEntry, read_manifest
 from glowmcu.verify.firmware.console import fnv1a
 from glowmcu.verify.qemu import Qemu
 from glowmcu.verify.renode import Renode
+from glowmcu.verify.renode.helium import WRONG_INSTRUCTIONS
 from glowmcu.verify.renode.intel_hex import intel_hex
 from glowmcu.verify.renode.shipped import expected_lines
 from tests.bundle.models import model_bytes
@@ -250,7 +251,34 @@ def run_test(kit: Path) -> subprocess.CompletedProcess[str]:
 def test_the_users_own_step_passes_in_renode(board: str, tmp_path: Path) -> None:
     kit = compiled("digits", tmp_path, board)
     done = run_test(kit)
+    if fails_by_helium(done):
+        pytest.xfail("this Renode computes depthwise layers on Helium wrong (docs/renode.md)")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def fails_by_helium(done: subprocess.CompletedProcess[str]) -> bool:
+    """Whether the firmware came to its end with wrong outputs, and the test says what Renode does.
+
+    Only tests for boards with Helium say it; a fault, or a line of an error, is none of this.
+    """
+    ended = re.search(r"^.*glowmcu exit 0$", done.stdout, re.M) is not None
+    return done.returncode != 0 and ended and WRONG_INSTRUCTIONS in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("code", "last", "hint", "is_known"),
+    [
+        (2, "glowmcu exit 0", WRONG_INSTRUCTIONS, True),
+        (0, "glowmcu exit 0", WRONG_INSTRUCTIONS, False),
+        (2, "glowmcu exit 0", "", False),
+        (2, "glowmcu fault: exception 6", WRONG_INSTRUCTIONS, False),
+    ],
+)
+def test_only_wrong_outputs_on_helium_are_an_expected_failure(
+    code: int, last: str, hint: str, is_known: bool
+) -> None:
+    printed = f"Wrong outputs: {hint}.\n      ║ {last}\n"
+    assert fails_by_helium(subprocess.CompletedProcess([], code, printed, "")) == is_known
 
 
 @pytest.mark.renode

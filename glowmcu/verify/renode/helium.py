@@ -8,11 +8,12 @@ from __future__ import annotations
 
 #: A fault, or a run that does not come to its end.
 MISSING_INSTRUCTIONS = (
-    "Renode 1.16.1 and older lack Helium instructions that bundles use: take a newer build"
+    "Renode 1.16.1, and builds from before 11 May 2026, lack Helium instructions that bundles use: "
+    "take a newer build"
 )
 
 #: Wrong outputs.
 WRONG_INSTRUCTIONS = (
-    "Renode reads the sign bit of Helium's VMULL inverted (depthwise layers use it), and VSHRN "
-    "wrongly before 11 May 2026: compare with --on qemu, which is right; see docs/renode.md"
+    "Renode reads the sign bit of Helium's VMULL inverted (most depthwise layers use it), and "
+    "VSHRN wrongly before 11 May 2026: compare with --on qemu, which is right; see docs/renode.md"
 )
