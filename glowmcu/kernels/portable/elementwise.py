@@ -125,10 +125,7 @@ def prelu_code(op: Prelu, signature: Signature) -> ElementCode:
     fields = (
         Field("x_zero_point", x.zero_point),
         Field("alpha_zero_point", alpha.zero_point),
-        Field("positive_multiplier", positive.multiplier),
-        Field("positive_shift", positive.shift),
-        Field("negative_multiplier", negative.multiplier),
-        Field("negative_shift", negative.shift),
+        *activation_s16.slope_fields(positive, negative),
         Field("out_zero_point", signature.output.zero_point),
     )
     parameters = Parameters("glowmcu_slopes", fields)

@@ -28,6 +28,16 @@ def _rescale(signature: Signature, scale: Scale, clamp: tuple[int, int]) -> Para
     return Parameters("glowmcu_rescale", fields)
 
 
+def slope_fields(positive: Scale, negative: Scale) -> tuple[Field, ...]:
+    """Of what is rescaled by one factor where it is not negative and by another where it is."""
+    return (
+        Field("positive_multiplier", positive.multiplier),
+        Field("positive_shift", positive.shift),
+        Field("negative_multiplier", negative.multiplier),
+        Field("negative_shift", negative.shift),
+    )
+
+
 def relu_code(op: Relu, signature: Signature) -> ElementCode:
     """Rescaled and clamped."""
     scale = Scale(*quantize_multiplier(op.factor(signature)))
@@ -59,13 +69,7 @@ def negation_code(op: Neg, signature: Signature) -> ElementCode:
 def prelu_code(op: Prelu, signature: Signature) -> ElementCode:
     """Rescaled by one factor, or multiplied and rescaled by the other."""
     positive, negative = op.scales(signature)
-    fields = (
-        Field("positive_multiplier", positive.multiplier),
-        Field("positive_shift", positive.shift),
-        Field("negative_multiplier", negative.multiplier),
-        Field("negative_shift", negative.shift),
-    )
-    parameters = Parameters("glowmcu_slopes_s16", fields)
+    parameters = Parameters("glowmcu_slopes_s16", slope_fields(positive, negative))
     headers = ("glowmcu_prelu_s16.h",)
     return ElementCode("glowmcu_prelu_s16_one({p}, {0}, {1})", 16, 90, headers, parameters)
 
@@ -99,10 +103,7 @@ def leaky_relu_code(op: LeakyRelu, signature: Signature) -> ElementCode:
     negative = Scale(*quantize_multiplier(abs(slope)))
     fields = (
         Field("in_zero_point", x.zero_point),
-        Field("positive_multiplier", positive.multiplier),
-        Field("positive_shift", positive.shift),
-        Field("negative_multiplier", negative.multiplier),
-        Field("negative_shift", negative.shift),
+        *slope_fields(positive, negative),
         Field("negate", int(slope < 0)),
         Field("out_zero_point", out.zero_point),
     )
