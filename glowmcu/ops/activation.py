@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -87,8 +88,7 @@ class UnaryFunction(ElementwiseOperation):
 
     def wide_table(self, signature: Signature) -> Array:
         """int16[513]: results of int16, which are linear in between."""
-        (x,), out = signature.inputs, signature.output
-        return function_table(lambda real: self._single(real, signature), x, out)
+        return _wide_table(self, signature)
 
     def verify_accuracy(self, signature: Signature) -> None:
         if not self.interpolates or not is_wide(signature):
@@ -129,6 +129,14 @@ class UnaryFunction(ElementwiseOperation):
     def _scaled(self, offsets: Array, signature: Signature, rounding: Rounding) -> Array:
         """Results without zero point, from stored values without zero point."""
         raise AssertionError(f"{self.name} has no int8 meaning")
+
+
+@lru_cache(maxsize=64)
+def _wide_table(op: UnaryFunction, signature: Signature) -> Array:
+    (x,), out = signature.inputs, signature.output
+    table = function_table(lambda real: op._single(real, signature), x, out)
+    table.flags.writeable = False
+    return table
 
 
 def _rescale(offsets: Array, factor: float, rounding: Rounding) -> Array:

@@ -119,7 +119,7 @@ class Tanh(_FixedPointFunction):
 
 
 #: Of a fraction that 1/sqrt of a stored value has on its way.
-RSQRT_BITS = 20
+_RSQRT_BITS = 20
 
 
 @operation("rsqrt")
@@ -140,7 +140,7 @@ class Rsqrt(UnaryFunction):
         expect_symmetric(*signature.inputs, signature.output)
         multiplier, shift = self.out_factor(signature)
         expect_representable(self.name, 1, multiplier * 2.0 ** (shift - 31))
-        if shift < RSQRT_BITS - 31:
+        if shift < _RSQRT_BITS - 31:
             raise OperationError("the output scale is so large that all results are 0")
 
     def _stored(self, x: Array, signature: Signature, rounding: Rounding) -> Array:
@@ -164,9 +164,9 @@ class Rsqrt(UnaryFunction):
         multiplier, shift = self.out_factor(signature)
         inverse, inverse_shift = inverse_sqrt(offset)
         fixed = multiply_by_quantized_multiplier(
-            np.array(1, np.int64), inverse, inverse_shift + RSQRT_BITS, rounding
+            np.array(1, np.int64), inverse, inverse_shift + _RSQRT_BITS, rounding
         )
-        scaled = multiply_by_quantized_multiplier(fixed, multiplier, shift - RSQRT_BITS, rounding)
+        scaled = multiply_by_quantized_multiplier(fixed, multiplier, shift - _RSQRT_BITS, rounding)
         return signature.output.zero_point + int(scaled)
 
 
