@@ -123,6 +123,27 @@ def _softmax_of_int16() -> bytes:
     return model.finish()
 
 
+def _functions_of_int16() -> bytes:
+    """Roots, tables, one of them steep, a quotient, slopes, a comparison."""
+    model = ModelBuilder()
+
+    def made(kind: str, operands: list[Any], scale: float | None, dtype: str = "int16") -> Any:
+        y = model.tensor(kind[:6].lower(), (1, 8, 32), dtype, scale, 0)
+        model.op(kind, operands, [y], {})
+        return y
+
+    x = model.input("x", (1, 8, 32), "int16", 1e-3, 0)
+    slopes = model.constant("slopes", np.full(32, 5000, np.int16), 2.0**-15)
+    size = made("ABS", [x], 1e-3)
+    root = made("SQRT", [size], 2e-4)
+    quotient = made("DIV", [made("EXP", [root], 3e-3), root], 5e-2)
+    square = made("SQUARED_DIFFERENCE", [made("PRELU", [x, slopes], 1e-3), root], 5e-3)
+    for y in (quotient, square, made("RSQRT", [size], 1e-3), made("LOG", [x], 2.0**-13)):
+        model.output(y)
+    model.output(made("LESS", [x, root], None, "bool"))
+    return model.finish()
+
+
 _FOUR_BITS = QuantizationOptions(four_bit_weights=("all",))
 
 
@@ -265,6 +286,7 @@ def _small_models() -> dict[str, Checked]:
             partial(_shared, "vww_float"), "cortex-m4", Goal.SPEED
         ),
         "softmax of int16, cortex-m4": Checked(_softmax_of_int16, "cortex-m4"),
+        "functions of int16, cortex-m4": Checked(_functions_of_int16, "cortex-m4"),
         "stream, cortex-m4": Checked(partial(random_stream_model, 6), "cortex-m4"),
     }
     for core in ("cortex-m4", "generic"):

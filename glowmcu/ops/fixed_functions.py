@@ -5,6 +5,8 @@ Numbers in Qm.(31-m) as in `gemmlowp`. Source: TensorFlow Lite `kernels/internal
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from glowmcu.ir.operation import Array
@@ -60,6 +62,7 @@ def log_of_at_least_one(raw: Array, integer_bits: int, result_bits: int) -> Int6
     return rescale(multiply(power, _LOG_2_Q0) + fraction, accumulator_bits, result_bits)
 
 
+@lru_cache(maxsize=1 << 14)
 def inverse_sqrt(value: int) -> tuple[int, int]:
     """`(multiplier, shift)` with 1/sqrt(value) = multiplier * 2^(shift - 31).
 

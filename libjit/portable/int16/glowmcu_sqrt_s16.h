@@ -17,10 +17,12 @@ GLOWMCU_CODE
 static inline float glowmcu_nearest_sqrtf(float x)
 {
     const uint32_t bits = glowmcu_float_bits(x);
-    const uint32_t odd = ((bits >> 23) & 1u) ^ 1u; /* whether the exponent, less 127, is odd */
-    const uint64_t square = (uint64_t)((bits & 0x7FFFFFu) | 0x800000u) << (23u + odd);
+    const uint32_t places = 24u - ((bits >> 23) & 1u); /* one more where the exponent is odd */
+    const uint32_t mantissa = (bits & 0x7FFFFFu) | 0x800000u;
+    const uint64_t square = (uint64_t)mantissa << places;
     const uint32_t estimate = glowmcu_float_bits(glowmcu_sqrtf(x));
-    uint64_t root = (estimate & 0x7FFFFFu) | 0x800000u;
+    const uint32_t first = (estimate & 0x7FFFFFu) | 0x800000u;
+    uint64_t root = first;
 
     while (root * root > square) {
         --root;

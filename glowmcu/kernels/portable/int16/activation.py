@@ -57,13 +57,18 @@ def _unless_same(signature: Signature, argument: str, cycles: int) -> ElementCod
 def abs_code(op: Abs, signature: Signature) -> ElementCode:
     """|x - zero point|, rescaled."""
     zero_point = signature.inputs[0].zero_point
-    mirrored = f"(({{0}} < {zero_point}) ? {2 * zero_point} - {{0}} : {{0}})"
+    mirrored = f"(({{0}} < {zero_point}) ? {_mirrored(zero_point)} : {{0}})"
     return _unless_same(signature, mirrored, 11)
 
 
 def negation_code(op: Neg, signature: Signature) -> ElementCode:
     """-(x - zero point), rescaled."""
-    return _unless_same(signature, f"{2 * signature.inputs[0].zero_point} - {{0}}", 9)
+    return _unless_same(signature, _mirrored(signature.inputs[0].zero_point), 9)
+
+
+def _mirrored(zero_point: int) -> str:
+    """The stored value of the opposite number."""
+    return f"{2 * zero_point} - {{0}}" if zero_point else "-{0}"
 
 
 def prelu_code(op: Prelu, signature: Signature) -> ElementCode:
