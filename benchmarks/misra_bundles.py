@@ -138,7 +138,8 @@ def _functions_of_int16() -> bytes:
     root = made("SQRT", [size], 2e-4)
     quotient = made("DIV", [made("EXP", [root], 3e-3), root], 5e-2)
     square = made("SQUARED_DIFFERENCE", [made("PRELU", [x, slopes], 1e-3), root], 5e-3)
-    for y in (quotient, square, made("RSQRT", [size], 1e-3), made("LOG", [x], 2.0**-13)):
+    wide = model.input("wide", (1, 8, 32), "int16", 1.0, 0)
+    for y in (quotient, square, made("RSQRT", [size], 1e-3), made("LOG", [wide], 1.6e-4)):
         model.output(y)
     model.output(made("LESS", [x, root], None, "bool"))
     return model.finish()

@@ -67,8 +67,9 @@ def is_steep(table: Array) -> bool:
 
 
 def look_up(table: Array, at: Array) -> Array:
-    """Values at -32768 to 32767, between two entries."""
+    """Values at -32768 to 32767, between two entries; modulo 2^16 where these are far apart."""
     wide = table.astype(np.int64)
     index, offset = 256 + (at >> 7), at & 0x7F
     slope = np.diff(wide).astype(np.int16).astype(np.int64)
-    return np.asarray(wide[index] + ((slope[index] * offset + 64) >> 7))
+    between = wide[index] + ((slope[index] * offset + 64) >> 7)
+    return np.asarray(between.astype(np.int16).astype(np.int64))

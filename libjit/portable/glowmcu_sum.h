@@ -73,7 +73,10 @@ static inline int32_t glowmcu_sub_one(const glowmcu_sum *p, int32_t a, int32_t b
     return glowmcu_sum_out(p, glowmcu_sum_a(p, a) - glowmcu_sum_b(p, b));
 }
 
-/* left_shift is 7 here: |difference| <= 2 * 255 * 2^7 / 2, its square < 2^31. */
+/*
+ * left_shift is 7 here, and |difference| <= 2 * 255 * 2^7 / 2; 0 for int16, and it is at most 2^15.
+ * Its square is less than 2^31.
+ */
 GLOWMCU_CODE
 static inline int32_t glowmcu_squared_difference_one(const glowmcu_sum *p, int32_t a, int32_t b)
 {

@@ -42,6 +42,21 @@ def test_a_table_of_16_bits_equals_litert(
     check_model(function_model(kind, x, y, options), [[ALL]], run_litert_reference)
 
 
+def test_what_wraps_is_wrapped_for_the_table_that_reads_it() -> None:
+    """In one loop with its neighbour nothing is stored in between: unwrapped, it would be read
+    beyond the table.
+    """
+    model = ModelBuilder()
+    x = model.input("x", (256, 256), "int16", 1.0)
+    logarithm = model.tensor("log", (256, 256), "int16", 1.6e-4)
+    result = model.tensor("y", (256, 256), "int16", 2e-4)
+    model.op("LOG", [x], [logarithm])
+    model.op("GELU", [logarithm], [result], {"approximate": False})
+    model.output(result)
+    done = check_model(model.finish(), [[ALL]], run_litert_reference)
+    assert [choice.kernel_name for choice in done.selections.values()] == ["elementwise.baked"]
+
+
 @pytest.mark.parametrize("scales", [(2.0**-10, 2.0**-12), (1e-3, 7e-4), (3.0, 1e-2), (1e-3, 1.0)])
 def test_a_root_of_16_bits_equals_litert(scales: tuple[float, float]) -> None:
     data = function_model("SQRT", (scales[0], 0), (scales[1], 0))
