@@ -58,10 +58,10 @@ def run(jobs: int) -> Record:
     return Record(kernel_sources_digest(), count["passed"], count["skipped"], bad)
 
 
-def run_some(before: Record, names: list[str], failed_again: bool) -> Record:
-    """Run the tests `names`, and what failed in the run `before` if `failed_again`."""
+def run_some(before: Record, names: list[str], failed_again: bool, jobs: int) -> Record:
+    """Run the tests `names`, and what failed in the run `before` if `failed_again`, in `jobs`."""
     again = [*map(_node_id, before.failed)] if failed_again else []
-    count, bad = _outcomes(["--long", "also", *again, *names])
+    count, bad = _outcomes(["--long", "also", "-n", str(jobs), *again, *names])
     assert count["passed"] + count["skipped"] + len(bad) == len(again) + len(names)
     passed, skipped = before.passed + count["passed"], before.skipped + count["skipped"]
     return Record(before.kernels, passed, skipped, (*(() if again else before.failed), *bad))
@@ -107,7 +107,7 @@ def main() -> None:
     given = parser.parse_args()
     names = listed_since(given.listed_since) if given.listed_since else []
     is_part = given.failed or given.listed_since
-    record = run_some(stored(), names, given.failed) if is_part else run(given.jobs)
+    record = run_some(stored(), names, given.failed, given.jobs) if is_part else run(given.jobs)
     write_text_file(RECORD_FILE, json.dumps(asdict(record), indent=1) + "\n")
     print(f"{record.passed} passed, {record.skipped} skipped, {len(record.failed)} failed")
     sys.exit(1 if record.failed else 0)
