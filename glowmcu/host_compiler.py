@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from glowmcu import installation
 from glowmcu.errors import error
@@ -33,19 +35,64 @@ class SharedLibrary:
         Finalize(self, shutil.rmtree, (folder, True), exitpriority=0)
 
 
+def host_command() -> list[str]:
+    """The C compiler, and what is to stand before its options: $CC, which may have both (`ccache
+    gcc`), else cc, gcc or clang on PATH; empty if there is none, or none that $CC names.
+    """
+    chosen = os.environ.get("CC", "").strip()
+    for name in [chosen] if chosen else ["cc", "gcc", "clang"]:
+        if found := shutil.which(name):
+            return [found]
+    try:
+        words = shlex.split(chosen, posix=os.name != "nt")
+    except ValueError:  # a quotation mark is not closed
+        return []
+    return words if words and shutil.which(words[0]) else []
+
+
 def host_compiler() -> str | None:
-    """The C compiler: $CC, else cc, gcc or clang on PATH."""
-    candidates = (os.environ.get("CC", ""), "cc", "gcc", "clang")
-    return next((found for name in candidates if name and (found := shutil.which(name))), None)
+    """The program of `host_command`."""
+    return next(iter(host_command()), None)
+
+
+def missing_compiler() -> str | None:
+    """What to do before C can be compiled for this computer, or None."""
+    if host_command():
+        return None
+    if chosen := os.environ.get("CC", "").strip():
+        return (
+            f"CC names {chosen}, which is not a program that can be run: unset it, or set another"
+        )
+    return f"no C compiler on PATH: {installation.HOST_COMPILER.advice}, or set CC"
+
+
+def expect_compiler() -> list[str]:
+    """`host_command`. Raises GM602 if there is none."""
+    if missing := missing_compiler():
+        what, _, hint = missing.partition(": ")
+        raise error("GM602", what, hint=hint)
+    return host_command()
 
 
 def library_command(flags: Sequence[str]) -> list[str]:
     """What compiles sources to a shared library, strictly. Raises GM602."""
-    compiler = host_compiler()
-    if compiler is None:
-        hint = f"{installation.HOST_COMPILER.advice}, or set CC"
-        raise error("GM602", "no C compiler found", hint=hint)
-    return [compiler, *STRICT_FLAGS, LEVEL, "-fPIC", "-shared", *flags]
+    return [*expect_compiler(), *STRICT_FLAGS, LEVEL, "-fPIC", "-shared", *flags]
+
+
+def loaded(ffi: Any, library: SharedLibrary) -> Any:  # noqa: ANN401 - cffi has no types
+    """The library, to call its functions through `ffi`. Raises GM602 if it is not for here: where
+    firmware is built CC may name a cross compiler, and an old gcc on Windows makes 32 bits.
+    """
+    try:
+        return ffi.dlopen(str(library.path))
+    except OSError as problem:
+        command = " ".join(host_command())
+        raise error(
+            "GM602",
+            f"this computer cannot load what {command} makes",
+            hint="CC=gcc, or another compiler for this computer and this Python's "
+            f"{8 * ffi.sizeof('void *')} bits; GLOWMCU_ARM_GCC names that for Arm",
+        ) from problem
 
 
 def complaint(command: Sequence[str], library: SharedLibrary) -> str:

@@ -26,8 +26,8 @@ LEAVES = {
     "interface_options", "labels", "lazy", "libjit_headers", "limits", "manifest",
     "name_lists", "notebook", "number_text",
     "option_words", "planning_progress", "quality", "quality_text", "real_units", "resources",
-    "simplified", "size_forms", "slides", "sound_files", "stack_use", "string_categories",
-    "test_vectors", "training", "trial_call", "user_cache", "version",
+    "shell_words", "simplified", "size_forms", "slides", "sound_files", "stack_use",
+    "string_categories", "test_vectors", "training", "trial_call", "user_cache", "version",
 }  # fmt: skip
 SHARED = LEAVES | {"board"}
 MEANING = {"ir", "ops"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -48,6 +47,7 @@ from glowmcu.pipeline import emit as write
 from glowmcu.planning_progress import PlanningObserver
 from glowmcu.quality import Demands, unmeasured
 from glowmcu.quality_text import NOT_MEASURED, ROUNDED_ALONE, warning_notes
+from glowmcu.shell_words import quoted
 from glowmcu.slides import GivenSlide
 from glowmcu.training import Numbers, training_of
 
@@ -330,7 +330,7 @@ def _float_layers_note(compilation: Compilation, given: GivenModel) -> list[str]
         return []
     if given.path is None:
         return [f"{what} give samples= or profile="]
-    file, profile = map(shlex.quote, (str(given.path), f"{given.stem}.profile.json"))
+    file, profile = map(quoted, (str(given.path), f"{given.stem}.profile.json"))
     command = f"glowmcu profile {file} --samples DATA -o {profile}"
     return [f"{what}: {command}, then compile with --profile {profile}"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +33,7 @@ from glowmcu.cli.training_arguments import TrainingArguments, training_options
 from glowmcu.given_paths import as_argument
 from glowmcu.input_options import InputOptions
 from glowmcu.option_words import Optimize, PackageName, RoundingWord
+from glowmcu.shell_words import quoted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -211,9 +211,9 @@ def _next_command(bundle: Bundle) -> str:
     if "renode" in bundle.manifest.packages:
         folder = bundle.path / "renode"
         robot = folder / f"{bundle.manifest.name}.robot"
-        return f"make -C {shlex.quote(str(folder))} && renode-test {shlex.quote(str(robot))}"
+        return f"make -C {quoted(str(folder))} && renode-test {quoted(str(robot))}"
     emulator = core(bundle.board.core).modelled_by
-    return f"glowmcu verify {shlex.quote(as_argument(bundle.path))} --on host,{emulator}"
+    return f"glowmcu verify {quoted(as_argument(bundle.path))} --on host,{emulator}"
 
 
 def _explain(bundle: Bundle, out: Console) -> None:

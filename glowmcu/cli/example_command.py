@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import shlex
 from pathlib import Path
 
 import click
 
 from glowmcu.cli.output import json_option, print_json
 from glowmcu.examples import Example, examples, find_example, write_example
+from glowmcu.shell_words import quoted
 
 
 def _complete(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
@@ -61,4 +61,4 @@ def _typed(example: Example, folder: Path) -> list[str]:
     """What to type next, from the folder where the user is."""
     if os.path.normpath(folder) == os.curdir:
         return list(example.commands)
-    return [f"cd {shlex.quote(str(folder))}", *example.commands]
+    return [f"cd {quoted(str(folder))}", *example.commands]

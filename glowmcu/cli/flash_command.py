@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ from glowmcu.cli.completion import complete_board
 from glowmcu.cli.output import console
 from glowmcu.errors import error
 from glowmcu.given_paths import as_argument, is_file
+from glowmcu.shell_words import quoted
 from glowmcu.verify.flash import TOOL_NAMES, build_test_firmware, flashing, write_to_board
 from glowmcu.verify.flash.flashing import check_board, image_of
 
@@ -70,8 +70,8 @@ def flash_command(
     write_to_board(plan)
     if loaded.board.serial is not None:
         out.print(f"connect  {loaded.board.serial.connect}", markup=False, soft_wrap=True)
-    named = f" --board {shlex.quote(board)}" if board else ""
+    named = f" --board {quoted(board)}" if board else ""
     out.print(
-        f"next     glowmcu verify {shlex.quote(as_argument(bundle))}{named} --on host,serial:PORT",
+        f"next     glowmcu verify {quoted(as_argument(bundle))}{named} --on host,serial:PORT",
         markup=False, soft_wrap=True,
     )  # fmt: skip

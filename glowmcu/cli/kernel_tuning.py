@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from glowmcu.report.kernel_tuning import (
     kernel_tuning_lines,
     kernel_tuning_table,
 )
+from glowmcu.shell_words import command_line
 
 __all__ = ["check_sample_search", "kernel_options", "run_kernel_tuning"]
 
@@ -101,7 +101,7 @@ def run_kernel_tuning(
     profile = context.params["profile"]
     which = ["--profile", as_argument(profile)] if profile else []
     which += ["--board", str(context.params["board"]), "--kernels", as_argument(file)]
-    again = shlex.join(["glowmcu", "compile", as_argument(model), *inputs_again(), *which])
+    again = command_line(["glowmcu", "compile", as_argument(model), *inputs_again(), *which])
     out.print(f"  next     {again}", markup=False, soft_wrap=True)
     return 0
 

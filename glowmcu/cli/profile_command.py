@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import get_args
 
@@ -29,6 +28,7 @@ from glowmcu.quality import quality_record
 from glowmcu.report.profiles import profile_json, profile_table
 from glowmcu.report.quality import quality_lines
 from glowmcu.report.tables import count
+from glowmcu.shell_words import command_line
 
 _MODEL = click.argument("model", type=click.Path(path_type=Path))
 
@@ -90,7 +90,7 @@ def profile_command(
         out.print(f"  note     {note}", markup=False)
     out.print(f"{count(made.sample_count)} samples -> {file}", markup=False)
     call = ["glowmcu", "compile", as_argument(model), "--profile", as_argument(file)]
-    again = shlex.join([*call, *inputs_again()])
+    again = command_line([*call, *inputs_again()])
     out.print(f"  next     {again}", markup=False, soft_wrap=True)
 
 
@@ -156,5 +156,5 @@ def export_command(
         return
     word = "" if rounding == "double" else f" --rounding {rounding}"
     out.print(f"  runtime  {made.runtime} gives the bytes of compile{word}", markup=False)
-    against = shlex.join(["glowmcu", "verify", "BUNDLE", "--against", as_argument(made.path)])
+    against = command_line(["glowmcu", "verify", "BUNDLE", "--against", as_argument(made.path)])
     out.print(f"  next     {against}", markup=False, soft_wrap=True)

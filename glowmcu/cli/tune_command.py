@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from glowmcu.installation import extra
 from glowmcu.report.plots import can_plot, pareto_svg
 from glowmcu.report.tuning import tuning_files, tuning_json, tuning_lines, tuning_table
 from glowmcu.report.tuning_page import tuning_page
+from glowmcu.shell_words import command_line
 
 _INTERRUPTED = 130
 
@@ -168,7 +168,7 @@ def _show(result: TuningResult, model: Path, has_picture: bool) -> None:
 def _next_command(result: TuningResult, model: Path) -> str:
     again = ["--samples", "DATA"] if result.best.options.adaptive_rounding else []
     call = ["glowmcu", "compile", as_argument(model), "--profile", as_argument(str(result.output))]
-    return shlex.join([*call, *inputs_again(), *again])
+    return command_line([*call, *inputs_again(), *again])
 
 
 @contextmanager

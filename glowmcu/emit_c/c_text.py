@@ -33,17 +33,23 @@ _HEADERS = frozenset(
     alloca corecrt crtdefs endian features newlib picolibc strings vadefs
     """.split()  # noqa: SIM905
 )
+#: Windows opens a device where a file is called so, whatever follows the dot.
+_DEVICES = frozenset(
+    ["aux", "con", "nul", "prn", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
+)
+_NO_FILES = _HEADERS | _DEVICES
 
 
 def check_bundle_name(name: str) -> str:
     """`name` if it can prefix C functions and name files. Raises GM503."""
-    reserved = name in _C_KEYWORDS or name.lower().startswith("glowmcu") or name.lower() in _HEADERS
+    lower = name.lower()
+    reserved = name in _C_KEYWORDS or lower.startswith("glowmcu") or lower in _NO_FILES
     if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,47}", name) and not reserved:
         return name
     raise error(
         "GM503",
         f"{name!r} cannot name a bundle: expected a C identifier of at most 48 characters "
-        "that is no keyword or standard header and does not begin with glowmcu",
+        "that is no keyword, standard header or device of Windows and does not begin with glowmcu",
         hint=f"--name {bundle_name(name)}",
     )
 
@@ -51,7 +57,7 @@ def check_bundle_name(name: str) -> str:
 def bundle_name(text: str) -> str:
     """The name that a bundle can have most like `text`, such as a model file's."""
     name = c_identifier(text) or "model"
-    return f"m_{name}" if name.startswith("glowmcu") or name in _HEADERS else name
+    return f"m_{name}" if name.startswith("glowmcu") or name in _NO_FILES else name
 
 
 def c_identifier(text: str) -> str:

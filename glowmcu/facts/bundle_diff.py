@@ -7,7 +7,6 @@ states), else estimated with estimated. `notes` say what could not be compared a
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from glowmcu.facts.kept_bundle import KeptBundle, read_kept
 from glowmcu.given_paths import as_argument
 from glowmcu.manifest import LayerEntry, Manifest, TensorEntry
 from glowmcu.notebook import Card, Column, Shown
+from glowmcu.shell_words import quoted
 
 Pair = tuple[int | None, int | None]
 #: Fields of an input or output that the application's code depends on. Its place in the arena is
@@ -309,7 +309,7 @@ def _changed(what: str, before: object, after: object) -> Iterator[Change]:
 
 
 def _bench_call(side: KeptBundle) -> str:
-    return f"`glowmcu bench {shlex.quote(as_argument(side.folder))}`"
+    return f"`glowmcu bench {quoted(as_argument(side.folder))}`"
 
 
 def _notes(old: KeptBundle, new: KeptBundle) -> Iterator[str]:

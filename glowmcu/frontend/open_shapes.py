@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
 from glowmcu.errors import Problem
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
+from glowmcu.shell_words import quoted
 
 
 def open_shape(
@@ -57,8 +57,8 @@ def with_hint_at_export(problem: Problem, options: InputOptions) -> Problem:
 
 def shape_option(name: str, sizes: Sequence[int | str | None]) -> str:
     """The option that gives an input these sizes, in quotes where a shell needs them."""
-    return f"--input-shape {shlex.quote(name + '=' + 'x'.join(map(str, sizes)))}"
+    return f"--input-shape {quoted(name + '=' + 'x'.join(map(str, sizes)))}"
 
 
 def _define_option(symbol: str, sizes: str = "1") -> str:
-    return f"--define {shlex.quote(f'{symbol}={sizes}')}"
+    return f"--define {quoted(f'{symbol}={sizes}')}"

@@ -24,7 +24,7 @@ from glowmcu.custom_c import (
     evaluated,
 )
 from glowmcu.errors import GlowmcuError, error
-from glowmcu.host_compiler import SharedLibrary, complaint, library_command
+from glowmcu.host_compiler import SharedLibrary, complaint, library_command, loaded
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.libjit_headers import libjit_closure
@@ -160,7 +160,7 @@ class _Loaded:
         header = bring(source)
         self._compile(source, header, head, call)
         self._ffi.cdef(f"{head};")
-        self._function = self._ffi.dlopen(str(self._library.path)).glowmcu_custom
+        self._function = loaded(self._ffi, self._library).glowmcu_custom
 
     def _compile(self, source: CustomFile, header: str, head: str, call: str) -> None:
         """Make the library, of two files that have the C as bundles of one program do; GM762."""

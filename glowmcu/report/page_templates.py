@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from functools import cache
 
 import jinja2
@@ -11,6 +10,7 @@ import numpy as np
 from glowmcu.report.short_names import middle_cut
 from glowmcu.report.tables import count
 from glowmcu.resources import resource_dirs
+from glowmcu.shell_words import quoted
 
 #: The widest space that no line breaks at.
 _SPACE = "\N{NARROW NO-BREAK SPACE}"
@@ -31,7 +31,7 @@ def environment() -> jinja2.Environment:
     environment.filters["number"] = number
     environment.filters["real"] = real
     environment.filters["ends"] = middle_cut
-    environment.filters["quoted"] = shlex.quote
+    environment.filters["quoted"] = quoted
     return environment
 
 

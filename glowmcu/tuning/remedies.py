@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +11,7 @@ from glowmcu.quality import BEST_DB, Demands, Figures, QualityEntry, RemedyEntry
 from glowmcu.quant.judgement import Judge
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.ranges import Method
+from glowmcu.shell_words import quoted
 from glowmcu.tuning.evaluation import estimated_cost
 from glowmcu.tuning.trial import Cost
 
@@ -32,7 +32,7 @@ def precision_tries(options: QuantizationOptions, layers: Sequence[str]) -> Iter
     groups: list[tuple[str, ...]] = [(name,) for name in names]
     groups += [tuple(names[:count]) for count in range(2, len(names) + 1)]
     for group in groups:
-        text = shlex.quote(",".join(group))
+        text = quoted(",".join(group))
         kept = tuple(name for name in options.keep_float if name not in group)
         wide = tuple(name for name in options.int16 if name not in group)
         yield f"--int16 {text}", replace(options, keep_float=kept, int16=(*wide, *group))
@@ -109,7 +109,7 @@ def _one_after_another(
         now = replace(options, keep_float=tuple(kept))
         made = judge.quantized(now)
         if count > 1:
-            yield f"--keep-float {shlex.quote(','.join(kept))}", now
+            yield f"--keep-float {quoted(','.join(kept))}", now
             if not judge.figures(made.graph).shortfalls(demands):
                 return
         worst = next((one.node for one in judge.worst(made) if one.node not in ("", *kept)), None)

@@ -19,7 +19,7 @@ import numpy as np
 
 from glowmcu.delegated import DelegationEntry
 from glowmcu.errors import error
-from glowmcu.host_compiler import host_compiler
+from glowmcu.host_compiler import expect_compiler
 from glowmcu.manifest import Manifest
 from glowmcu.resources import find_resource
 from glowmcu.verify.comparison import difference
@@ -84,15 +84,13 @@ def _program(
     bundle_dir: Path, manifest: Manifest, folder: Path, more: Sequence[str]
 ) -> Path:  # fmt: skip
     """The bundle as a program. Raises GM602, GM777."""
-    compiler = host_compiler()
-    if compiler is None:
-        raise error("GM602", "no C compiler found", hint="install one, or set CC")
+    compiler = expect_compiler()
     trace = folder / "trace.h"
     trace.write_text(_TRACE, encoding="utf-8")
     probe = find_resource("templates", "firmware/probe_hooks.c")
     name, program = manifest.name, folder / ("hooks" if more else "core")
     command = [
-        compiler, "-std=c99", "-O1", f"-I{bundle_dir}", "-include", str(trace),
+        *compiler, "-std=c99", "-O1", f"-I{bundle_dir}", "-include", str(trace),
         f'-DPROBE_HEADER="{name}_model.h"', f"-DPROBE_MODEL={name}_model", str(probe),
         *(str(bundle_dir / source) for source in manifest.sources), *more, "-o", str(program),
     ]  # fmt: skip

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from glowmcu import installation
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.manifest import Manifest, SizeEntry, TensorEntry, read_manifest
-from glowmcu.verify.host_library import host_compiler, host_library
+from glowmcu.verify.host_library import host_library, loaded, missing_compiler
 from glowmcu.verify.kept_inputs import expect_kept
 from glowmcu.verify.measurement import Array, Measurement
 
@@ -45,9 +44,7 @@ class Host:
 
     def missing(self) -> str | None:
         """What has to be installed, or None."""
-        if host_compiler() is None:
-            return f"no C compiler on PATH: {installation.HOST_COMPILER.advice}, or set CC"
-        return None
+        return missing_compiler()
 
     def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:
         """One inference for each entry of `inputs`, of a bundle with states those of one stream.
@@ -147,7 +144,7 @@ class HostSession:
         self._declare()
         # While a session has it, the library's file stays.
         self._file = host_library(bundle_dir, manifest, extra_flags)
-        self._loaded = self._ffi.dlopen(str(self._file.path))
+        self._loaded = loaded(self._ffi, self._file)
         self._connected = None if connect is None else connect(self._ffi, self._loaded)
         self._expect_whole()
         self._functions = [getattr(self._loaded, name) for name in manifest.entry_points]

@@ -16,10 +16,12 @@ from glowmcu.host_compiler import (
     complaint,
     host_compiler,
     library_command,
+    loaded,
+    missing_compiler,
 )
 from glowmcu.manifest import Manifest
 
-__all__ = ["STRICT_FLAGS", "host_compiler", "host_library"]
+__all__ = ["STRICT_FLAGS", "host_compiler", "host_library", "loaded", "missing_compiler"]
 
 #: Libraries that are kept; whoever runs a bundle again and again alternates between few.
 _KEPT = 8

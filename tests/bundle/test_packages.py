@@ -187,3 +187,10 @@ def test_a_bundle_may_not_hide_a_standard_header(name: str) -> None:
 
 def test_a_model_file_called_like_a_header_gets_another_name() -> None:
     assert default_name(Path("time.tflite")) == check_bundle_name(bundle_name("time")) == "m_time"
+
+
+@pytest.mark.parametrize("name", ["aux", "con", "NUL", "com1", "lpt9"])
+def test_a_name_that_windows_keeps_for_a_device_names_no_bundle(name: str) -> None:
+    with pytest.raises(GlowmcuError, match="device of Windows"):
+        check_bundle_name(name)
+    assert default_name(Path(f"{name}.onnx")) == check_bundle_name(f"m_{name.lower()}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from glowmcu.board import Board
 from glowmcu.cores import core
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.manifest import read_manifest
+from glowmcu.shell_words import command_line
 from glowmcu.verify.firmware import build_firmware, serial_port
 from glowmcu.verify.flash.tools import TOOLS, Command, Tool, tools_for
 
@@ -26,7 +26,7 @@ class Flashing:
 
     def lines(self) -> list[str]:
         """The commands as a shell takes them."""
-        return [shlex.join(command) for command in self.commands]
+        return [command_line(command) for command in self.commands]
 
 
 def image_of(bundle: Path, folder: Path) -> Path:
