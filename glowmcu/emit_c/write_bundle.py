@@ -135,6 +135,7 @@ def _not_writable(folder: Path, cause: OSError) -> GlowmcuError:
     files = [str(parent) for parent in folder.parents if is_file(parent)]
     if files:
         reason = f"{files[0]} is a file, not a folder"
-    return error(
-        "GM504", f"cannot write the bundle: {reason}", str(folder), "choose another folder with -o"
-    )
+    hint = "choose another folder with -o"
+    if os.name == "nt" and isinstance(cause, PermissionError):
+        hint = f"close the program that has a file of it open, if one has, or {hint}"
+    return error("GM504", f"cannot write the bundle: {reason}", str(folder), hint)

@@ -13,10 +13,13 @@ import multiprocessing
 import pickle
 import re
 import signal
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -75,7 +78,7 @@ def working(
     task: Task[_Given, _Ready, _Item, _Result], workers: Workers, ready: _Ready | None = None
 ) -> Iterator[Compute[_Item, _Result]]:
     """A way to compute items; `ready` is what was made here already. Raises GM353 for a cluster
-    that cannot be used.
+    that cannot be used; GM354 where a process ends early.
     """
     if workers.address:
         with _cluster(task, workers.address) as compute:
@@ -92,27 +95,47 @@ def working(
 def _processes(
     task: Task[_Given, _Ready, _Item, _Result], count: int
 ) -> Iterator[Compute[_Item, _Result]]:
+    # Python's own check of this leaves processes behind that wait for each other.
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise _ended_early("a process that computes for another one was about to start more")
     # A fork would copy the locks of numerical libraries' threads in whatever state they are.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(count, context, _start, (task,))
+    folder = tempfile.TemporaryDirectory(prefix="glowmcu-")
+    # Python waits forever for a process that ended before it read more than a pipe holds (64 KiB).
+    file = Path(folder.name) / "task"
+    file.write_bytes(pickle.dumps(task))
+    pool = ProcessPoolExecutor(count, context, _start, (str(file),))
 
     def compute(items: Sequence[_Item]) -> Iterator[_Result]:
-        futures = [pool.submit(_compute_here, task.compute, item) for item in items]
-        return (future.result() for future in as_completed(futures))
+        try:
+            futures = [pool.submit(_compute_here, task.compute, item) for item in items]
+            yield from (future.result() for future in as_completed(futures))
+        except BrokenProcessPool as cause:
+            raise _ended_early("a process that computes for this one ended early") from cause
 
-    try:
-        yield compute
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    with folder:
+        try:
+            yield compute
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _ended_early(what: str) -> GlowmcuError:
+    hint = (
+        'in a script call this below `if __name__ == "__main__":`, as every process reads the '
+        "script anew; where memory runs out, fewer jobs take less"
+    )
+    return error("GM354", what, "jobs", hint)
 
 
 #: In a process of a pool: what the task made.
 _started: list[Any] = []
 
 
-def _start(task: Task[Any, Any, Any, Any]) -> None:
+def _start(file: str) -> None:
     """In a new process: ready for items; the parent alone answers Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    task: Task[Any, Any, Any, Any] = pickle.loads(Path(file).read_bytes())
     _started[:] = [task.make(task.given)]
 
 
