@@ -79,6 +79,25 @@ def holds(path: Path, sha256: str) -> bool:
     return path.is_file() and not path.is_symlink() and _digest(path) == sha256
 
 
+def holds_text(path: Path, sha256: str) -> bool:
+    """`holds`, whatever ends the lines: version control on Windows makes CR LF of them."""
+    if not path.is_file() or path.is_symlink():
+        return False
+    return _digest(path) == sha256 or _digest_of_lines(path) == sha256
+
+
+def _digest_of_lines(path: Path) -> str:
+    digest, begun = hashlib.sha256(), b""
+    with path.open("rb") as stream:
+        while piece := stream.read(_AT_ONCE):
+            piece, begun = begun + piece, b""
+            if piece.endswith(b"\r"):
+                piece, begun = piece[:-1], b"\r"
+            digest.update(piece.replace(b"\r\n", b"\n"))
+    digest.update(begun)
+    return digest.hexdigest()
+
+
 def _digest(path: Path) -> str:
     """SHA-256 as manifests state it."""
     digest = hashlib.sha256()

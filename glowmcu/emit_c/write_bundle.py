@@ -13,7 +13,7 @@ from glowmcu.emit_c.bundle_folder import (
     ExistingBundle,
     check_folder,
     check_room,
-    holds,
+    holds_text,
     is_safe_name,
     passes_a_link,
 )
@@ -118,7 +118,8 @@ def _change(staged: Mapping[str, str], folder: Path, old: Mapping[str, str]) -> 
 
 def _is_known(folder: Path, name: str, sha256: str, placed: Mapping[str, str]) -> bool:
     """Whether the older bundle's file is as it was written, or as it will be."""
-    same = any(holds(folder / name, known) for known in (sha256, placed.get(name, "")) if known)
+    texts = [known for known in (sha256, placed.get(name, "")) if known]
+    same = any(holds_text(folder / name, known) for known in texts)
     return same or name == MANIFEST
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import glowmcu
+from glowmcu.emit_c import bundle_folder
 from glowmcu.emit_c.c_text import check_bundle_name
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import ExitCode, GlowmcuError
@@ -113,6 +114,18 @@ def test_a_file_that_was_changed_is_kept_beside_and_said(tmp_path: Path) -> None
         **NEW, "net.c.orig": "mine", "net.c.orig2": "mine2", "zephyr/Kconfig.orig": "mine",
         "zephyr/Kconfig.orig2": "mine",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n"])
+@pytest.mark.parametrize("at_once", [1, 2, 5, 1 << 20])
+def test_line_ends_of_another_system_are_no_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, at_once: int
+) -> None:
+    monkeypatch.setattr(bundle_folder, "_AT_ONCE", at_once)
+    old = bundle({"net.c": "a\nb\n\n", "net.h": "c", "x.txt": "\r\r\nd\r"})
+    put(tmp_path, {name: text.replace("\n", end) for name, text in old.items()})
+    assert write_bundle(NEW, tmp_path, "net") == ()
+    assert contents(tmp_path) == NEW
 
 
 def test_of_a_bundle_without_digests_nothing_is_lost(tmp_path: Path) -> None:
