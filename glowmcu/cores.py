@@ -77,6 +77,9 @@ def _riscv(name: str, march: str) -> Core:
     return Core(name, (f"-march={march}", "-mabi=ilp32"), march, unicorn_model="ANY")
 
 
+#: Of a processor that nothing is known of.
+GENERIC = "generic"
+
 _ALL = (
     Core("cortex-m0", _flags("cortex-m0"), "armv6s-m", unicorn_model="CORTEX_M0"),
     # Unicorn has no M0+; its M0 executes the same instruction set.
@@ -138,7 +141,7 @@ _ALL = (
     # which gcc 12 fails on the constant 2048.
     _riscv("hazard3", "rv32imac_zba_zbb_zbkb"),
     # The instruction set that every Cortex-M executes.
-    Core("generic", _flags("cortex-m0plus"), "armv6s-m", unicorn_model="CORTEX_M0"),
+    Core(GENERIC, _flags("cortex-m0plus"), "armv6s-m", unicorn_model="CORTEX_M0"),
 )
 _BY_NAME = {core.name: core for core in _ALL}
 

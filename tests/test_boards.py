@@ -23,6 +23,10 @@ FACTS = {
         {"flash": (0xC000, 976), "tcm": (0x10000000, 64), "ram": (0x10010000, 320)},
     ),
     "arduino-nano33ble": ("cortex-m4", 64, {"flash": (0x10000, 960), "ram": (0x20000000, 256)}),
+    "blackpill": ("cortex-m4", 100, {"flash": (0x08000000, 512), "ram": (0x20000000, 128)}),
+    "bluepill": ("cortex-m3", 72, {"flash": (0x08000000, 64), "ram": (0x20000000, 20)}),
+    "esp32": ("generic", 240, {"flash": (0x3F400000, 4096), "ram": (0x3FFAE000, 328)}),
+    "esp32s3": ("generic", 240, {"flash": (0x3C000000, 8192), "ram": (0x3FC88000, 480)}),
     "microbit": ("cortex-m0", 16, {"flash": (0, 256), "ram": (0x20000000, 16)}),
     "mps2-an385": ("cortex-m3", 25, {"flash": (0, 4096), "ram": (0x20000000, 4096)}),
     "mps2-an386": ("cortex-m4", 25, {"flash": (0, 4096), "ram": (0x20000000, 4096)}),
@@ -130,8 +134,10 @@ FACTS = {
 }
 
 #: Machines and families that have no data sheet, or no clock.
-OTHERS = ("generic-rv32imc", "virt")
-RISCV = ("esp32c3", "gd32vf103", "rp2350-riscv", *OTHERS)
+ARM_CORES = tuple(name for name in core_names() if name.startswith("cortex-"))
+OTHERS = (*(f"generic-{name}" for name in ARM_CORES), "generic-rv32imc", "virt")
+RISCV = ("esp32c3", "gd32vf103", "rp2350-riscv", "generic-rv32imc", "virt")
+XTENSA = ("esp32", "esp32s3")
 
 MINE = """\
 name = "mine"
@@ -173,7 +179,9 @@ def test_a_board_states_the_facts_of_its_data_sheet(name: str) -> None:
     assert {r.name: (r.origin, r.size_bytes / KB) for r in board.memory} == regions
 
 
-@pytest.mark.parametrize("name", [*(n for n in FACTS if n not in RISCV), "generic"])
+@pytest.mark.parametrize(
+    "name", [n for n in (*FACTS, *OTHERS, "generic") if n not in (*RISCV, *XTENSA)]
+)
 def test_a_board_runs_on_a_qemu_machine_that_executes_its_code(name: str) -> None:
     board = find_board(name)
     assert board.qemu is not None
@@ -189,7 +197,15 @@ def test_a_board_runs_on_a_qemu_machine_that_executes_its_code(name: str) -> Non
 @pytest.mark.parametrize("name", FACTS)
 def test_a_board_s_serial_line_in_renode_is_of_a_known_kind(name: str) -> None:
     renode = find_board(name).renode
-    if name in (*RISCV, "samd51", "stm32h745", "stm32vldiscovery"):
+    if name in (
+        *RISCV,
+        *XTENSA,
+        "blackpill",
+        "bluepill",
+        "samd51",
+        "stm32h745",
+        "stm32vldiscovery",
+    ):
         assert renode is None
     else:
         assert renode is not None
@@ -198,6 +214,13 @@ def test_a_board_s_serial_line_in_renode_is_of_a_known_kind(name: str) -> None:
 
 def test_every_core_of_a_board_is_known() -> None:
     assert {find_board(name).core for name in board_names()} <= set(core_names())
+
+
+@pytest.mark.parametrize("name", ARM_CORES)
+def test_every_arm_core_has_a_board_without_limits(name: str) -> None:
+    board = find_board(f"generic-{name}")
+    assert board.core == name
+    assert board.memory == ()
 
 
 def test_the_generic_board_has_no_limits() -> None:
@@ -210,7 +233,8 @@ def test_the_generic_board_has_no_limits() -> None:
     ("name", "nearest"),
     [("nrf53", "nrf5340?"), ("h743", "nucleo-h743zi?"), ("NRF52", "nrf52?"), ("pico", "rp2040 or"),
      ("mps2_an386", "mps2-an386?"), ("STM32F407", "stm32f4-discovery?"), ("rp2350riscv", "rp2350-"),
-     ("Arduino Nano 33", "arduino-nano33ble?"), ("rp2400", "rp2040")],
+     ("Arduino Nano 33", "arduino-nano33ble?"), ("rp2400", "rp2040"),
+     ("cortex-m4", "generic-cortex-m4?"), ("STM32F411", "blackpill?"), ("ESP32-S3", "esp32s3?")],
 )  # fmt: skip
 def test_an_unknown_board_is_answered_with_the_nearest_names(name: str, nearest: str) -> None:
     with pytest.raises(GlowmcuError) as caught:
@@ -226,7 +250,8 @@ def test_a_name_like_nothing_points_to_the_list() -> None:
         find_board("zzz")
     assert str(caught.value) == (
         "error[GM701]: unknown board 'zzz'\n"
-        "  hint: `glowmcu boards` lists all; a path to a .toml file of your own works, too"
+        "  hint: `glowmcu boards` lists all; generic-cortex-m4 and its like are for any chip with "
+        "that core; a path to a .toml file of your own works, too"
     )
 
 

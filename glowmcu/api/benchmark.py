@@ -13,6 +13,7 @@ from glowmcu.api.run_costs import RunCosts, full_run, run_costs, run_count
 from glowmcu.argument_types import arguments_checked
 from glowmcu.board import Board, Power, has_quick_regions
 from glowmcu.bundle import Bundle
+from glowmcu.cores import GENERIC
 from glowmcu.errors import ExitCode, error
 from glowmcu.facts.document import keep_facts
 from glowmcu.manifest import Manifest
@@ -23,7 +24,7 @@ from glowmcu.session import with_label
 from glowmcu.verify.cortex_m.hot import HotBlock, hottest_blocks
 from glowmcu.verify.cortex_m.two_cores import SharedRun, TwoCores
 from glowmcu.verify.measurement import Array, CycleRange, LayerCost, Measurement
-from glowmcu.verify.modelled import modelled_on, sureness_of
+from glowmcu.verify.modelled import modelled_on, sureness_line, sureness_of
 from glowmcu.verify.verification import seeded_inputs
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ class Benchmark(Shown):
     @property
     def sureness(self) -> str | None:
         """How far silicon may be from the cycles, and why; None if nothing was modelled."""
-        return sureness_of(self.core).line() if self.on in MODELS else None
+        return sureness_line(self.core) if self.on in MODELS else None
 
     def _card(self) -> Card:
         measured, waits = self.measured, self.wait_states
@@ -327,7 +328,9 @@ def bench(
             sets, on=on, core=core, wait_states=waits, board_memory=board_memory
         )
         measured, costs = full_run(loaded.manifest, runs), run_costs(loaded.manifest, runs)
-    clock = loaded.board.clock_hz if core is None else None
+    # The cycles of any other core are not those of the board.
+    own = core is None and not (on in MODELS and loaded.board.core == GENERIC)
+    clock = loaded.board.clock_hz if own else None
     limits = BenchLimits(max_cycles, max_stack)
     shared = _on_two_cores(loaded, inputs, core) if on == "cortex-m" and not waits else None
     found = Benchmark(

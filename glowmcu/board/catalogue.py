@@ -33,7 +33,10 @@ def find_board(name_or_path: str) -> Board:
         return read_board(files[name_or_path])
     near = _described_as(name_or_path) or _spelled_like(name_or_path)
     meant = f"did you mean {' or '.join(near)}? " if near else ""
-    hint = meant + "`glowmcu boards` lists all; a path to a .toml file of your own works, too"
+    hint = (
+        meant + "`glowmcu boards` lists all; generic-cortex-m4 and its like are for any chip with "
+        "that core; a path to a .toml file of your own works, too"
+    )
     raise error("GM701", f"unknown board {name_or_path!r}", hint=hint)
 
 

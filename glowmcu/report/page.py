@@ -16,6 +16,7 @@ import jinja2
 from markupsafe import Markup
 
 from glowmcu.bundle import Bundle
+from glowmcu.cores import GENERIC
 from glowmcu.errors import error
 from glowmcu.facts.document import FILE_NAME, Facts, read_facts
 from glowmcu.facts.flash_parts import flash_parts, layer_parts
@@ -133,7 +134,7 @@ def _time_gauge(bundle: Bundle, facts: Facts) -> dict[str, Any]:
     else:
         cycles = bundle.manifest.costs.cycles_estimate
         detail = "estimated without wait states"
-    clock = bundle.board.clock_hz
+    clock = None if bundle.board.core == GENERIC else bundle.board.clock_hz
     low = high = cycles
     on_board = (bench or {}).get("board_cycles")
     if on_board is not None:

@@ -60,6 +60,13 @@ def sureness_of(core_name: str) -> Sureness:
     return cost_table(core_name).sureness if helium is None else helium.sureness
 
 
+def sureness_line(core_name: str) -> str:
+    """The same for people."""
+    if core_name == cores.GENERIC:
+        return "the code for any processor, as a Cortex-M0+ counts it: another takes other cycles"
+    return sureness_of(core_name).line()
+
+
 class ModelledCore(Executor, Protocol):
     """An executor that says where the cycles went."""
 
