@@ -86,10 +86,11 @@ def loaded(ffi: Any, library: SharedLibrary) -> Any:  # noqa: ANN401 - cffi has 
     try:
         return ffi.dlopen(str(library.path))
     except OSError as problem:
-        command = " ".join(host_command())
+        command, path = " ".join(host_command()), str(library.path)
+        reason = str(problem).partition(".  Additionally")[0].rpartition(path)[2].strip("': ")
         raise error(
             "GM602",
-            f"this computer cannot load what {command} makes",
+            f"this computer cannot load what {command} makes: {reason}",
             hint="CC=gcc, or another compiler for this computer and this Python's "
             f"{8 * ffi.sizeof('void *')} bits; GLOWMCU_ARM_GCC names that for Arm",
         ) from problem

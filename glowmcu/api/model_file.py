@@ -8,12 +8,13 @@ from typing import BinaryIO
 
 from glowmcu import limits
 from glowmcu.errors import error
+from glowmcu.frontend.c_arrays import model_in_c
 from glowmcu.frontend.other_files import FROM_SAVED_MODEL
 
 
 def read_model_file(path: Path) -> bytes:
-    """The file's bytes. Raises GM101 for a pipeline, GM110 when it cannot be read or is far too
-    large.
+    """The file's bytes, or those in its array of C. Raises GM101 for a pipeline and for several
+    such arrays, GM110 when it cannot be read or is far too large.
     """
     if path.suffix.lower() == ".toml":
         hint = "`glowmcu compile` takes it; for the rest name the models in it"
@@ -29,7 +30,7 @@ def read_model_file(path: Path) -> bytes:
                 "GM110", f"the file is larger than {allowed}: no model for an MCU", str(path),
                 limits.hint(max(path.stat().st_size, len(data)), limits.file_bytes()),
             )  # fmt: skip
-        return data
+        return model_in_c(data, str(path)) or data
     except OSError as cause:
         raise error(
             "GM110", f"cannot read the model: {cause.strerror}", str(path), "check the path"

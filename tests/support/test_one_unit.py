@@ -73,7 +73,7 @@ def test_a_name_that_nothing_defines_is_missed_when_the_library_is_loaded(tmp_pa
     text = r"extern void nowhere(void);\nextern void (*const at)(void);\nvoid (*const at)(void) = "
     broken = _with(_layer(), "m_weights.c", r"\Z", text + r"nowhere;\n")
     folder = write_unit(broken, tmp_path)
-    with pytest.raises(OSError, match="nowhere"):
+    with pytest.raises(GlowmcuError, match=r"GM602.*nowhere"):
         Host(QUICK_LINK).run(folder, random_inputs(broken, 1))
 
 
