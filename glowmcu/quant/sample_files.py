@@ -27,6 +27,24 @@ from glowmcu.quant.samples import Samples, joined, samples_of, single_files
 _RAW_SUFFIXES = (".bin", ".raw")
 SINGLE_SUFFIXES = (".npy", ".npz", *_RAW_SUFFIXES)
 RECORDING_SUFFIXES = (*TABLE_SUFFIXES, *SOUND_SUFFIXES)
+#: Of tables, too; in a folder they may be anything.
+_TEXT_SUFFIXES = (".txt", ".dat")
+_AS_NPY = "save the inputs by `numpy.save('samples.npy', x)`, x of shape (samples, …)"
+_AS_TABLE = "in Python: `pandas.read_{}(FILE).to_csv('samples.csv', index=False)`"
+_AS_WAV = "`sox IN -b 16 OUT.wav` or `ffmpeg -i IN OUT.wav` makes a WAV file"
+#: What to do with files that others write.
+_REMEDIES = {
+    **dict.fromkeys((".h5", ".hdf5", ".mat", ".pkl", ".pickle", ".pt", ".pth"), _AS_NPY),
+    **dict.fromkeys((".tfrecord", ".json", ".jsonl", ".safetensors"), _AS_NPY),
+    ".parquet": _AS_TABLE.format("parquet"),
+    ".feather": _AS_TABLE.format("feather"),
+    ".arrow": _AS_TABLE.format("feather"),
+    ".xlsx": _AS_TABLE.format("excel"),
+    ".xls": _AS_TABLE.format("excel"),
+    **dict.fromkeys((".mp3", ".flac", ".ogg", ".m4a", ".aac", ".opus"), _AS_WAV),
+    **dict.fromkeys((".heic", ".avif", ".svg", ".mp4"), "save pictures as .png"),
+    **dict.fromkeys((".zip", ".tar", ".gz", ".tgz", ".7z"), "unpack it, and pass the folder"),
+}
 
 
 def read_samples(graph: Graph, path: Path, preprocessing: Preprocessing | None = None) -> Samples:
@@ -41,7 +59,7 @@ def read_samples(graph: Graph, path: Path, preprocessing: Preprocessing | None =
         return samples_of(graph, _load_npy(path), str(path))
     if suffix == ".npz":
         return samples_of(graph, _load_npz(path), str(path))
-    if suffix in TABLE_SUFFIXES:
+    if suffix in TABLE_SUFFIXES or (suffix in _TEXT_SUFFIXES and is_file(path)):
         return read_table(graph, path)
     if suffix in SOUND_SUFFIXES:
         return read_sound(graph, path)
@@ -50,17 +68,22 @@ def read_samples(graph: Graph, path: Path, preprocessing: Preprocessing | None =
     if suffix in IMAGE_SUFFIXES and is_file(path):
         return _images(graph, path, [path], preprocessing)
     known = ", ".join((*SINGLE_SUFFIXES, *RECORDING_SUFFIXES, *IMAGE_SUFFIXES))
-    what = (
-        "no such file or folder" if not is_there(path) else f"expected a folder or one of {known}"
+    if not is_there(path):
+        raise error("GM307", "cannot read samples: no such file or folder", str(path))
+    raise error(
+        "GM307",
+        f"cannot read samples: expected a folder or one of {known}",
+        str(path),
+        _REMEDIES.get(suffix, _AS_NPY),
     )
-    raise error("GM307", f"cannot read samples: {what}", str(path))
 
 
 def _folder(graph: Graph, folder: Path, preprocessing: Preprocessing | None) -> Samples:
     """One sample a file; all files of one kind, images wherever they lie below the folder."""
-    images = [f for f in sorted(folder.rglob("*")) if f.suffix.lower() in IMAGE_SUFFIXES]
-    files = [f for f in sorted(folder.iterdir()) if f.suffix.lower() in SINGLE_SUFFIXES]
-    recordings = [f for f in sorted(folder.rglob("*")) if f.suffix.lower() in RECORDING_SUFFIXES]
+    below = sorted(path for path in folder.rglob("*") if is_data(path.relative_to(folder)))
+    images = [f for f in below if f.suffix.lower() in IMAGE_SUFFIXES]
+    files = [f for f in below if f.suffix.lower() in SINGLE_SUFFIXES and f.parent == folder]
+    recordings = [f for f in below if f.suffix.lower() in RECORDING_SUFFIXES]
     kinds = [("images", images), ("arrays", files), ("recordings", recordings)]
     held = [(name, found[0].name) for name, found in kinds if found]
     if len(held) > 1:
@@ -79,6 +102,13 @@ def _folder(graph: Graph, folder: Path, preprocessing: Preprocessing | None) -> 
         known = ", ".join((*SINGLE_SUFFIXES, *IMAGE_SUFFIXES, *RECORDING_SUFFIXES))
         raise error("GM306", f"no samples: the folder has none of {known}", str(folder))
     return single_files(graph, files, lambda file: _load_single(graph, file))
+
+
+def is_data(path: Path) -> bool:
+    """Not of a system or a tool: `.ipynb_checkpoints`, and what archives of macOS hold beside each
+    file (`._a.png`, `__MACOSX`).
+    """
+    return not any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
 
 
 def _images(

@@ -14,7 +14,7 @@ from glowmcu.given_paths import is_folder
 from glowmcu.ir.graph import Graph
 from glowmcu.quant.data_sets import items_of
 from glowmcu.quant.images import Preprocessing, with_images
-from glowmcu.quant.sample_files import RECORDING_SUFFIXES, SINGLE_SUFFIXES, read_samples
+from glowmcu.quant.sample_files import RECORDING_SUFFIXES, SINGLE_SUFFIXES, is_data, read_samples
 from glowmcu.quant.samples import Sample, SampleData, Samples, joined, samples_of
 from glowmcu.quant.trajectories import along_trajectories, without_states
 
@@ -62,7 +62,8 @@ def _files(path: Path) -> list[Path]:
     """What a folder holds of arrays or recordings, by name; a file, or a folder of other things, as
     it is.
     """
-    found = sorted(file for file in path.iterdir() if file.is_file()) if is_folder(path) else []
+    inside = sorted(path.iterdir()) if is_folder(path) else []
+    found = [file for file in inside if file.is_file() and is_data(Path(file.name))]
     known = (*SINGLE_SUFFIXES, *RECORDING_SUFFIXES)
     arrays = [file for file in found if file.suffix.lower() in known]
     return arrays or [path]

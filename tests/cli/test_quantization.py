@@ -38,7 +38,7 @@ def cli(glowmcu_cli: Run, work: Path) -> Run:
     broken[3, 2, 1, 0] = np.nan
     np.save(work / "nan.npy", broken)
     (work / "empty_folder").mkdir()
-    (work / "samples.txt").write_text("1,2,3")
+    (work / "samples.json").write_text("[1, 2, 3]")
     (work / "sample.bin").write_bytes(b"\0" * 255)
     return glowmcu_cli
 
@@ -246,7 +246,7 @@ REFUSED: list[tuple[str, int, str]] = [
     ("samples from an empty folder", USAGE, "profile float.tflite --samples empty_folder"),
     ("samples that are not there", USAGE, "profile float.tflite --samples none.npy"),
     ("samples that are text", USAGE, "profile float.tflite --samples text.npy"),
-    ("samples of an unknown kind", USAGE, "profile float.tflite --samples samples.txt"),
+    ("samples of an unknown kind", USAGE, "profile float.tflite --samples samples.json"),
     ("samples of other names", USAGE, "profile float.tflite --samples nameless.npz"),
     ("samples that are cut short", USAGE, "profile float.tflite --samples sample.bin"),
     ("preprocessing that is not there", USAGE,

@@ -128,7 +128,9 @@ def test_samples_of_several_inputs_name_all_that_are_missing() -> None:
     ("name", "words"),
     [
         ("none.npy", "No such file"), ("none.txt", "no such file or folder"),
-        ("there.txt", "expected a folder or one of .npy, .npz, .bin, .raw, .csv, .tsv, .wav"),
+        ("there.odd", "expected a folder or one of .npy, .npz, .bin, .raw, .csv, .tsv, .wav"),
+        ("there.h5", "numpy.save('samples.npy', x)"), ("there.PARQUET", "pandas.read_parquet"),
+        ("there.mp3", "ffmpeg"), ("there.zip", "unpack it"), ("none.mp3", "no such file or folder"),
         ("there.npy", "hint: a .npy file holds one array"),
         ("there.npz", "hint: a .npz file holds arrays"),
         ("none.npz", "hint: check the path"),
@@ -153,3 +155,20 @@ def test_a_folder_is_read_in_the_order_of_names_whatever_kind_of_array(tmp_path:
     (tmp_path / "notes.md").write_text("none of them")
     found: list[Any] = [array.tolist() for (array,) in read_samples(of_shape(1, 3), tmp_path)]
     assert found == [[[float(number)] * 3] for number in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".dat"])
+def test_numbers_as_numpy_saves_them_are_a_table(suffix: str, tmp_path: Path) -> None:
+    path = (tmp_path / "x").with_suffix(suffix)
+    np.savetxt(path, np.arange(6).reshape(2, 3), header="three numbers")
+    found: list[Any] = [array.tolist() for (array,) in read_samples(of_shape(1, 3), path)]
+    assert found == [[[0.0, 1.0, 2.0]], [[3.0, 4.0, 5.0]]]
+
+
+def test_what_systems_and_tools_put_beside_samples_is_none(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones(3, np.float32))
+    for name in ("._a.npy", ".ipynb_checkpoints/a-checkpoint.png", "__MACOSX/._a.wav", "x/.b.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"\0\5\26\7")
+    found: list[Any] = [array.tolist() for (array,) in read_samples(of_shape(1, 3), tmp_path)]
+    assert found == [[[1.0] * 3]]
