@@ -40,6 +40,12 @@ def labels_of_text(data: bytes, where: str) -> tuple[str, ...]:
     """One label a line, UTF-8; empty lines at the end count for nothing. Raises GM125, GM126."""
     if len(data) > limits.label_bytes():
         raise too_large(where)
+    if data.startswith((b"\x93NUMPY", b"PK\x03\x04")):
+        raise error(
+            "GM126", "these are numbers of classes; expected their names, one a line", where,
+            "the classes of samples are the array `labels` of the samples' .npz; `glowmcu tune "
+            "--labels` takes them as .npy",
+        )  # fmt: skip
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as cause:

@@ -52,9 +52,24 @@ def labels_behind(item: object, inputs: Sequence[str], count: int) -> list[int] 
     return _classes(item[place], count) if place < len(item) else None
 
 
+def from_one_hot(labels: Array) -> Array:
+    """Class numbers, int64[N], of rows that are 1 at their class and 0 elsewhere, as Keras has them
+    for its categorical loss; anything else as it is.
+    """
+    if labels.ndim != 2 or labels.shape[1] < 2 or labels.dtype.kind not in "iufb":
+        return labels
+    is_one = labels == 1
+    if not (is_one | (labels == 0)).all() or not (is_one.sum(axis=1) == 1).all():
+        return labels
+    return np.argmax(is_one, axis=1).astype(np.int64)
+
+
 def _classes(labels: object, count: int) -> list[int] | None:
-    """None if these are not `count` integers."""
-    found = np.asarray(as_array(labels))
+    """None if these are not `count` whole numbers."""
+    given = np.asarray(as_array(labels))
+    found = from_one_hot(given[None] if given.ndim == count == 1 else given)
+    if found.dtype.kind == "f" and np.isfinite(found).all() and (np.abs(found) < 2**31).all():
+        found = found.astype(np.int64) if (found % 1 == 0).all() else found
     if found.dtype.kind not in "iu" or found.size != count or found.shape[:1] not in ((), (count,)):
         return None
     return [int(label) for label in found.reshape(-1)]

@@ -12,6 +12,7 @@ from glowmcu.errors import GlowmcuError, error
 from glowmcu.given_paths import is_file
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
+from glowmcu.quant.labels import from_one_hot
 from glowmcu.quant.sample_source import SampleSource, paths_of
 from glowmcu.quant.samples import Sample
 
@@ -87,6 +88,7 @@ def _parted(graph: Graph, path: Path) -> tuple[Array | None, dict[str, Array]]:
 
 
 def _checked(graph: Graph, labels: Array, count: int, where: str) -> Array:
+    labels = from_one_hot(labels)
     flat = labels.reshape(-1)
     if len(flat) != count or labels.shape[:1] != (count,):
         raise error(

@@ -308,3 +308,10 @@ def test_compile_takes_the_labels_of_the_model_or_leaves_them_out(tmp_path: Path
     file.write_bytes(lines("rien", *DIGITS[1:]))
     header = glowmcu.compile(model, output=tmp_path / "c", labels=file).path / "digits.h"
     assert '"rien"' in header.read_text()
+
+
+@pytest.mark.parametrize("data", [b"\x93NUMPY\x01\x00v\x00{", b"PK\x03\x04\x14\x00"])
+def test_classes_of_samples_are_no_names_of_classes(data: bytes) -> None:
+    with pytest.raises(GlowmcuError, match="expected their names") as caught:
+        labels_of_text(data, "labels.npy")
+    assert caught.value.code == "GM126"

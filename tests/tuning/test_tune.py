@@ -10,8 +10,11 @@ import pytest
 
 import glowmcu
 from glowmcu.errors import ExitCode, GlowmcuError
+from glowmcu.pipeline import reference_graph
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile_file import read_profile
+from glowmcu.quant.sample_source import SampleSource
+from glowmcu.tuning.labelled import read_labelled
 from glowmcu.tuning.trial import BEST_DB, Trial
 from tests.tuning.jobs import DIGITS, EXAMPLES, GESTURES, gesture_samples
 
@@ -107,6 +110,16 @@ def test_data_that_do_not_fit_are_refused_in_words(
     with pytest.raises(GlowmcuError) as caught:
         glowmcu.tune(GESTURES, samples, labels, trials=2)
     assert text.replace("motion", input_name()) in str(caught.value)
+
+
+def test_one_hot_labels_are_class_numbers() -> None:
+    graph = reference_graph(GESTURES.read_bytes(), GESTURES.name)
+    source = SampleSource(ONE)
+    _, numbers = read_labelled(graph, source, np.array([2, 0, 3, 2]))
+    _, rows = read_labelled(graph, source, np.eye(4, dtype=np.float32)[[2, 0, 3, 2]])
+    assert numbers is not None
+    assert rows is not None
+    assert rows.tolist() == numbers.tolist() == [2, 0, 3, 2]
 
 
 def input_name() -> str:
