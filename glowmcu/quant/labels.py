@@ -61,7 +61,8 @@ def from_one_hot(labels: Array) -> Array:
     is_one = labels == 1
     if not (is_one | (labels == 0)).all() or not (is_one.sum(axis=1) == 1).all():
         return labels
-    return np.argmax(is_one, axis=1).astype(np.int64)
+    numbers: Array = np.argmax(is_one, axis=1)
+    return numbers
 
 
 def _classes(labels: object, count: int) -> list[int] | None:
