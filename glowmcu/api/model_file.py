@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import BinaryIO
 
@@ -32,9 +33,9 @@ def read_model_file(path: Path) -> bytes:
             )  # fmt: skip
         return model_in_c(data, str(path)) or data
     except OSError as cause:
-        raise error(
-            "GM110", f"cannot read the model: {cause.strerror}", str(path), "check the path"
-        ) from cause
+        is_address = re.match("(https?|s3|gs|hf):", str(path))
+        hint = "download the file first" if is_address else "check the path"
+        raise error("GM110", f"cannot read the model: {cause.strerror}", str(path), hint) from cause
 
 
 def _read_at_most(file: BinaryIO, most_bytes: int) -> bytes:

@@ -6,6 +6,7 @@ import difflib
 import gc
 import importlib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ from glowmcu.cli.standard_streams import (
 )
 from glowmcu.discovery import Plugin, plugin_behind, said
 from glowmcu.errors import ExitCode, GlowmcuError
+from glowmcu.shell_words import command_line
 from glowmcu.version import __version__
 
 #: How many objects come before Python looks for cycles among them; it would at 700 or 2,000.
@@ -102,6 +104,22 @@ GROUPS = {
 }
 
 
+#: What other tools call an option of these commands.
+_OTHER_WORDS = dict.fromkeys(("--target", "--device", "--mcu", "--chip", "--core"), "--board")
+
+
+def _meant(typed: list[str]) -> str:
+    """The command line that was meant by one that begins with no command; empty if nobody knows."""
+    first, *rest = typed
+    if first == "version":
+        return "glowmcu --version"
+    if first == "help":
+        return command_line(["glowmcu", *(word for word in rest[:1] if word in COMMANDS), "--help"])
+    if first.lower().endswith((".tflite", ".onnx", ".mlir")):
+        return command_line(["glowmcu", "compile", *typed])
+    return ""
+
+
 class _Commands(click.Group):
     """Commands that are imported when they are called."""
 
@@ -124,6 +142,10 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """click proposes options that are near to a wrong one; here commands, too."""
         typed = args[0]
+        if typed not in COMMANDS and not ctx.resilient_parsing:
+            meant = _meant(args)
+            if meant:
+                ctx.fail(f"No such command {typed!r}. Did you mean `{meant}`?")
         near = difflib.get_close_matches(typed, COMMANDS, n=1)
         if near and typed not in COMMANDS and not ctx.resilient_parsing:
             ctx.fail(f"No such command {typed!r}. Did you mean {near[0]!r}?")
@@ -145,7 +167,7 @@ class _Commands(click.Group):
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, prog_name="glowmcu")
+@click.version_option(__version__, "-V", "--version", prog_name="glowmcu")
 def group() -> None:
     """Compile neural networks to plain C99 for microcontrollers.
 
@@ -229,7 +251,17 @@ def _run(arguments: Sequence[str] | None) -> int:
 def say_usage(cause: click.ClickException) -> None:
     """click's own text, as far as it can be written."""
     with may_fail():
-        cause.show()
+        _with_advice(cause).show()
+
+
+def _with_advice(cause: click.ClickException) -> click.ClickException:
+    if isinstance(cause, click.NoSuchOption) and cause.option_name in _OTHER_WORDS:
+        text = f"{cause.message} Did you mean {_OTHER_WORDS[cause.option_name]!r}?"
+        return click.UsageError(text, cause.ctx)
+    if isinstance(cause, click.UsageError) and cause.ctx and cause.ctx.info_name == "run":
+        text = re.sub("^Got unexpected .*", r"\g<0>: inputs go with --input", cause.message)
+        return click.UsageError(text, cause.ctx)
+    return cause
 
 
 def _our_bug(cause: Exception) -> int:

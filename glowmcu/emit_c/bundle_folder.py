@@ -155,6 +155,10 @@ def _unlisted_files(folder: Path, name: str, packages: Iterable[str]) -> list[st
     return found
 
 
+#: What programs that write a single file are given.
+_FILE_SUFFIXES = (".a", ".c", ".cc", ".cpp", ".h", ".hpp", ".o", ".zip")
+
+
 def check_folder(folder: Path, name: str, shown: Path) -> ExistingBundle | None:
     """The bundle in `folder` that a bundle `name` may replace; None if there is none yet.
     `shown` is how the user calls the folder.
@@ -162,6 +166,12 @@ def check_folder(folder: Path, name: str, shown: Path) -> ExistingBundle | None:
     Raises GM504 for a folder of something else, GM523 for another bundle's.
     """
     if not is_there(folder):
+        if shown.suffix.lower() in _FILE_SUFFIXES:
+            raise error(
+                "GM504", "a bundle is a folder, and this would name a file", str(shown),
+                f"name the folder, such as -o {shown.with_suffix('')}: C, header and weights are "
+                "files in it",
+            )  # fmt: skip
         return None
     if not folder.is_dir():
         raise error(

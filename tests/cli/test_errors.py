@@ -54,6 +54,8 @@ OF_A_MODEL: list[tuple[str, int, str]] = [
     ("two values for one name", USAGE,
      "compile dynamic.tflite --input-shape x=1x6x5x2 --input-shape x=1x8x5x2"),
     ("output is a file", USAGE, "compile digits.tflite -o pixels.npy"),
+    ("output that would be a file", USAGE, "compile digits.tflite -o out/kws.c"),
+    ("model at an address", USAGE, "compile https://example.com/m.tflite"),
     ("output below a file", USAGE, "compile digits.tflite -o pixels.npy/out"),
     ("output holds other files", USAGE, "compile digits.tflite -o ."),
 ]  # fmt: skip
@@ -203,6 +205,13 @@ def test_a_failed_compilation_leaves_an_older_bundle(glowmcu_cli: Run, bundle: s
         ),
         (["verify", "out", "--samples", "many"], "expected a number up to 100000, got 'many'"),
         (["run", "--frob"], "No such option"),
+        (["run", "out", "pixels.npy"], "(pixels.npy): inputs go with --input"),
+        (["compile", "digits.tflite", "--target", "nrf52"], "Did you mean '--board'?"),
+        (["digits.tflite", "--board", "nrf52"], "`glowmcu compile digits.tflite --board nrf52`?"),
+        (["my model.ONNX"], "Did you mean `glowmcu compile 'my model.ONNX'`?"),
+        (["version"], "Did you mean `glowmcu --version`?"),
+        (["help", "compile"], "Did you mean `glowmcu compile --help`?"),
+        (["help", "frobnicate"], "Did you mean `glowmcu --help`?"),
     ],
 )
 def test_wrong_usage_is_exit_code_2(arguments: list[str], said: str, glowmcu_cli: Run) -> None:
