@@ -116,6 +116,8 @@ missing_packages_of_tests() {
     has avr-gcc || echo gcc-avr
     has_avr_libc || echo avr-libc
     has simavr || echo simavr
+    has xtensa-lx106-elf-gcc || if_known gcc-xtensa-lx106
+    has qemu-system-xtensa || if_known qemu-system-misc
     has powerpc-linux-gnu-gcc || echo gcc-powerpc-linux-gnu
     has_powerpc_libc || echo libc6-dev-powerpc-cross
     # Where this computer is one, its own compiler has this name, too.
