@@ -114,3 +114,17 @@ def test_ports_are_shown_and_their_library_is_named_where_it_is_missing(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     board = uses(glowmcu_cli, "run")["a board (--on serial:PORT)"]
     assert board["missing"] == f"pyserial is not installed: {installation.extra('serial')}"
+
+
+@pytest.mark.parametrize("fails", [OSError("no bus"), AttributeError("no such function")])
+def test_a_system_that_does_not_tell_its_ports_has_none(
+    glowmcu_cli: Run, monkeypatch: pytest.MonkeyPatch, fails: Exception
+) -> None:
+    list_ports = pytest.importorskip("serial.tools.list_ports")
+
+    def comports() -> list[object]:
+        raise fails
+
+    monkeypatch.setattr(list_ports, "comports", comports)
+    assert line.known_ports() == []
+    assert glowmcu_cli("doctor").exit_code == 0

@@ -122,7 +122,10 @@ def _not_opened(place: SerialPlace, cause: Exception) -> GlowmcuError:
 
 
 def known_ports() -> list[str]:
-    """Those that the system has now; needs pyserial."""
+    """Those that the system has now, none if it does not tell; needs pyserial."""
     from serial.tools import list_ports
 
-    return sorted(port.device for port in list_ports.comports())
+    try:
+        return sorted(port.device for port in list_ports.comports())
+    except (OSError, AttributeError):  # a function of Windows that Wine lacks, say
+        return []
