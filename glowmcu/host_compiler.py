@@ -66,6 +66,12 @@ def missing_compiler() -> str | None:
     return f"no C compiler on PATH: {installation.HOST_COMPILER.advice}, or set CC"
 
 
+def question_about_cc() -> str:
+    """What to ask where something does not compile, if CC says by what; else nothing."""
+    chosen = os.environ.get("CC", "").strip()
+    return f"is CC, {chosen}, this computer's compiler? " if chosen else ""
+
+
 def expect_compiler() -> list[str]:
     """`host_command`. Raises GM602 if there is none."""
     if missing := missing_compiler():

@@ -1,6 +1,6 @@
 """Models that firmware holds as an array in C: what `xxd -i` and scripts like it write.
 
-alignas(16) const unsigned char g_model[] = {0x1c, 0x00, 0x00, 0x00, 0x54, 0x46, 0x4c, ...};
+`alignas(16) const unsigned char g_model[] = {0x1c, 0x00, 0x00, 0x00, 0x54, 0x46, 0x4c, ...};`
 """
 
 from __future__ import annotations

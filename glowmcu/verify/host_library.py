@@ -18,6 +18,7 @@ from glowmcu.host_compiler import (
     library_command,
     loaded,
     missing_compiler,
+    question_about_cc,
 )
 from glowmcu.manifest import Manifest
 
@@ -45,7 +46,7 @@ def host_library(bundle_dir: Path, manifest: Manifest, extra: Sequence[str]) -> 
                 "GM603",
                 f"the bundle does not compile on this computer:\n{refused}",
                 str(bundle_dir),
-                "were its files edited? compile the model again",
+                f"{question_about_cc()}were its files edited? compile the model again",
             )
         _libraries[key] = library
     _libraries.move_to_end(key)

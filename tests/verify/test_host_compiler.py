@@ -51,6 +51,15 @@ def test_a_program_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, n
     assert raised.value.problems[0].code == "GM602"
 
 
+@pytest.mark.riscv
+def test_where_nothing_compiles_cc_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "riscv64-unknown-elf-gcc")
+    with pytest.raises(glowmcu.GlowmcuError, match="GM603") as raised:
+        run()
+    hint = raised.value.problems[0].hint or ""
+    assert hint.startswith("is CC, riscv64-unknown-elf-gcc, this computer's compiler? ")
+
+
 @pytest.mark.arm
 @pytest.mark.parametrize("name", ["arm-none-eabi-gcc", "arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb"])
 def test_a_cross_compiler_is_no_compiler_for_this_computer(
