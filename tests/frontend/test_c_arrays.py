@@ -55,6 +55,12 @@ def test_the_bytes_are_those_of_the_file(form: Callable[[bytes], str], tmp_path:
     assert read_model_file(path) == DATA
 
 
+def test_two_decimal_digits_are_not_hexadecimal_ones(tmp_path: Path) -> None:
+    path = tmp_path / "m.c"
+    path.write_text("uint8_t m[] = {28, 10, 10, 10, 84, 70, 76, 51, 12, 34};", encoding="utf-8")
+    assert read_model_file(path) == bytes([28, 10, 10, 10, *b"TFL3", 12, 34])
+
+
 def test_it_is_compiled_like_the_file(tmp_path: Path) -> None:
     path = tmp_path / "digits.h"
     path.write_text(FORMS["xxd"](DATA), encoding="utf-8")
@@ -79,6 +85,8 @@ def test_several_models_are_named(tmp_path: Path) -> None:
         "uint8_t m[] = {0x1c, 0, 0, 0, 84, 70, 76, 51, 256};",
         "uint8_t m[] = {0x1c, 0, 0, 0, 84, 70, 76, 51, HEADER};",
         "uint8_t m[] = {0x1c, 0, 0, 0, 84, 70, 76, 51, 1",
+        "uint8_t m[] = {0x1c, 0, 0, 0, 84, 70, 76, 51, {1}};",
+        "uint8_t m[] = {0x1c, 0x00, 0x00, 0x00, 0x54, 0x46, 0x4c, 0x33, 0x1c00};",
         "uint8_t m[] = {84, 70, 76, 51, 1, 2, 3, 4, 5, 6};",
     ],
 )

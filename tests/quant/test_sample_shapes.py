@@ -167,7 +167,13 @@ def test_numbers_as_numpy_saves_them_are_a_table(suffix: str, tmp_path: Path) ->
 
 def test_what_systems_and_tools_put_beside_samples_is_none(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.ones(3, np.float32))
-    for name in ("._a.npy", ".ipynb_checkpoints/a-checkpoint.png", "__MACOSX/._a.wav", "x/.b.csv"):
+    for name in (
+        "._a.npy",
+        ".ipynb_checkpoints/a-checkpoint.png",
+        "__MACOSX/._a.wav",
+        "x/.b.csv",
+        "__MACOSX/b.wav",
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"\0\5\26\7")
     found: list[Any] = [array.tolist() for (array,) in read_samples(of_shape(1, 3), tmp_path)]
