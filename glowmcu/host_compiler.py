@@ -57,13 +57,17 @@ def host_compiler() -> str | None:
 
 def missing_compiler() -> str | None:
     """What to do before C can be compiled for this computer, or None."""
-    if host_command():
-        return None
+    return None if host_command() else ": ".join(_lack())
+
+
+def _lack() -> tuple[str, str]:
+    """What is missing, and what to do."""
     if chosen := os.environ.get("CC", "").strip():
         return (
-            f"CC names {chosen}, which is not a program that can be run: unset it, or set another"
+            f"CC names {chosen}, which is not a program that can be run",
+            "unset it, or set another",
         )
-    return f"no C compiler on PATH: {installation.HOST_COMPILER.advice}, or set CC"
+    return "no C compiler on PATH", f"{installation.HOST_COMPILER.advice}, or set CC"
 
 
 def question_about_cc() -> str:
@@ -74,10 +78,11 @@ def question_about_cc() -> str:
 
 def expect_compiler() -> list[str]:
     """`host_command`. Raises GM602 if there is none."""
-    if missing := missing_compiler():
-        what, _, hint = missing.partition(": ")
+    command = host_command()
+    if not command:
+        what, hint = _lack()
         raise error("GM602", what, hint=hint)
-    return host_command()
+    return command
 
 
 def library_command(flags: Sequence[str]) -> list[str]:
@@ -94,12 +99,15 @@ def loaded(ffi: Any, library: SharedLibrary) -> Any:  # noqa: ANN401 - cffi has 
     except OSError as problem:
         command, path = " ".join(host_command()), str(library.path)
         reason = str(problem).partition(".  Additionally")[0].rpartition(path)[2].strip("': ")
-        raise error(
-            "GM602",
-            f"this computer cannot load what {command} makes: {reason}",
-            hint="CC=gcc, or another compiler for this computer and this Python's "
-            f"{8 * ffi.sizeof('void *')} bits; GLOWMCU_ARM_GCC names that for Arm",
-        ) from problem
+        hint = (
+            "CC=gcc, or another compiler for this computer and this Python's "
+            f"{8 * ffi.sizeof('void *')} bits; GLOWMCU_ARM_GCC names that for Arm"
+        )
+        if "failed to map segment" in reason:  # Linux, of a file system mounted with noexec
+            where = library.path.parents[1]
+            hint = f"TMPDIR=DIR, a folder that programs may run from: {where} is none"
+        message = f"this computer cannot load what {command} makes: {reason}"
+        raise error("GM602", message, hint=hint) from problem
 
 
 def complaint(command: Sequence[str], library: SharedLibrary) -> str:

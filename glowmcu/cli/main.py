@@ -6,7 +6,6 @@ import difflib
 import gc
 import importlib
 import os
-import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -258,9 +257,13 @@ def _with_advice(cause: click.ClickException) -> click.ClickException:
     if isinstance(cause, click.NoSuchOption) and cause.option_name in _OTHER_WORDS:
         text = f"{cause.message} Did you mean {_OTHER_WORDS[cause.option_name]!r}?"
         return click.UsageError(text, cause.ctx)
-    if isinstance(cause, click.UsageError) and cause.ctx and cause.ctx.info_name == "run":
-        text = re.sub("^Got unexpected .*", r"\g<0>: inputs go with --input", cause.message)
-        return click.UsageError(text, cause.ctx)
+    if (
+        isinstance(cause, click.UsageError)
+        and cause.message.startswith("Got unexpected extra argument")
+        and cause.ctx
+        and cause.ctx.info_name == "run"
+    ):
+        return click.UsageError(f"{cause.message}: inputs go with --input", cause.ctx)
     return cause
 
 

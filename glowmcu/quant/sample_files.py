@@ -67,7 +67,7 @@ def read_samples(graph: Graph, path: Path, preprocessing: Preprocessing | None =
         return single_files(graph, [path], lambda file: _load_raw(graph, file))
     if suffix in IMAGE_SUFFIXES and is_file(path):
         return _images(graph, path, [path], preprocessing)
-    known = ", ".join((*SINGLE_SUFFIXES, *RECORDING_SUFFIXES, *IMAGE_SUFFIXES))
+    known = ", ".join((*SINGLE_SUFFIXES, *RECORDING_SUFFIXES, *_TEXT_SUFFIXES, *IMAGE_SUFFIXES))
     if not is_there(path):
         raise error("GM307", "cannot read samples: no such file or folder", str(path))
     raise error(

@@ -205,6 +205,8 @@ def test_a_failed_compilation_leaves_an_older_bundle(glowmcu_cli: Run, bundle: s
         ),
         (["verify", "out", "--samples", "many"], "expected a number up to 100000, got 'many'"),
         (["run", "--frob"], "No such option"),
+        (["run"], "Missing argument 'BUNDLE'"),
+        (["run", "out", "--inputs", "x.npy"], "'--input'"),
         (["run", "out", "pixels.npy"], "(pixels.npy): inputs go with --input"),
         (["compile", "digits.tflite", "--target", "nrf52"], "Did you mean '--board'?"),
         (["digits.tflite", "--board", "nrf52"], "`glowmcu compile digits.tflite --board nrf52`?"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import glowmcu
-from glowmcu.host_compiler import host_command, missing_compiler
+from glowmcu.host_compiler import host_command, loaded, missing_compiler
 
 MODEL = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -70,3 +70,22 @@ def test_a_cross_compiler_is_no_compiler_for_this_computer(
         run()
     assert raised.value.problems[0].code == "GM602"
     assert "CC=gcc" in (raised.value.problems[0].hint or "")
+
+
+def test_a_folder_that_no_program_may_run_from_is_named(tmp_path: Path) -> None:
+    class Library:
+        path = tmp_path / "glowmcu-x" / "bundle.so"
+
+    class Ffi:
+        def dlopen(self, path: str) -> object:
+            raise OSError(
+                f"cannot load library '{path}': {path}: failed to map segment from shared object"
+            )
+
+        def sizeof(self, kind: str) -> int:
+            return 8
+
+    with pytest.raises(glowmcu.GlowmcuError, match="failed to map segment") as raised:
+        loaded(Ffi(), Library())  # type: ignore[arg-type]
+    assert f"{tmp_path} is none" in (raised.value.problems[0].hint or "")
+    assert "TMPDIR" in (raised.value.problems[0].hint or "")
