@@ -45,11 +45,11 @@ TYPES: dict[str, tuple[TensorRecord, str]] = {
     "halves of a constant": (tensor("FLOAT16", data=np.zeros(6, "f2")), "f32[2, 3]"),
     "halves that are computed": (
         tensor("FLOAT16"),
-        "GM105 tensor 't' is FLOAT16; supported: INT8, INT4, UINT8, INT16, INT32, UINT32, INT64, "
-        "UINT64, FLOAT32, BOOL",
+        "GM105 tensor 't' is FLOAT16; supported: INT8, INT4, INT2, UINT8, INT16, INT32, UINT32, "
+        "INT64, UINT64, FLOAT32, BOOL",
     ),
     "text": (tensor("STRING", data=BYTES), "GM105 tensor 't' is STRING; supported: INT8, INT4, "
-             "UINT8, INT16, INT32, UINT32, INT64, UINT64, FLOAT32, BOOL"),
+             "INT2, UINT8, INT16, INT32, UINT32, INT64, UINT64, FLOAT32, BOOL"),
     "an open axis": (
         tensor(shape=(2, -1), open_axes=(1,)),
         "GM104 input 't' has a dynamic shape, 2x?; expected every size fixed",

@@ -181,7 +181,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "elementwise": (
         _two("ADD", fused_activation_function=1), _two("SUB", F), _two("MUL", I32), _two("DIV", F),
         _two("SQUARED_DIFFERENCE"), _two("MAXIMUM"), _two("PRELU"), _two("POW", F),
-        _two("FLOOR_DIV", I32), _two("FLOOR_MOD", F),
+        _two("FLOOR_DIV", I32), _two("FLOOR_MOD", F), _two("STABLEHLO_MULTIPLY", F),
     ),
     "gather": (
         Case("GATHER", (t((2, 3, 4)), c([[2, 0], [1, 0]])), (t((2, 2, 4)),),
@@ -191,6 +191,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("GATHER_ND", (t((2, 3, 4)), c([[1, 2]])), (t((1, 4)),)),
         Case("EMBEDDING_LOOKUP", (t((2,), I32), w((5, 3))), (_real(2, 3),)),
         Case("EMBEDDING_LOOKUP", (c([4, 0]), w((5, 3), dtype=F)), (_real(2, 3),)),
+        Case("EMBEDDING_LOOKUP", (t((2,), I32), w((5, 3), 5)), (_real(2, 3),)),
     ),
     "joining": (
         Case("CONCATENATION", (t(), t((2, 1))), (t((2, 4)),), {"axis": -1}),

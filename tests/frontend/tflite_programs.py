@@ -122,13 +122,21 @@ def _of_step(step: Step) -> Iterator[tuple[str, Step]]:
     if step.options is not None:
         yield "no options", replace(step, options=None)
     for name, value in (step.options or {}).items():
-        others: list[OptionValue] = ["", "other"] if isinstance(value, str) else [0, 1, 2, 3]
-        for other in others:
+        for other in _others(value):
             if other != value:
                 yield (
                     f"{name}={other}",
                     replace(step, options={**(step.options or {}), name: other}),
                 )
+
+
+def _others(value: OptionValue) -> list[OptionValue]:
+    if isinstance(value, str):
+        return ["", "other"]
+    if isinstance(value, list):
+        ends: list[OptionValue] = [[*value[:-1], last] for last in (-1, 0, 1, 2)]
+        return [[], value[:-1], [*value, 1], *ends]
+    return [0, 1, 2, 3]
 
 
 def _of_tensor(record: TensorRecord) -> Iterator[tuple[str, TensorRecord]]:
@@ -214,6 +222,16 @@ _INITIAL = _graph("", "", _handle(), _step("ASSIGN_VARIABLE", "h first", ""), h=
                   first=c([5, 6], F))  # fmt: skip
 _ROWS = t((1, 5, 2, 96), variable=True)
 _RING = "CUSTOM CIRCULAR_BUFFER"
+_SUM = _graph("a b", "s", _step("STABLEHLO_ADD", "a b", "s"), a=t((), F), b=t((), F), s=t((), F))
+_WINDOWS: dict[str, OptionValue] = {
+    "window_dimensions": [1, 2, 3, 1], "window_strides": [1, 1, 1, 1],
+    "base_dilations": [1, 1, 1, 1], "window_dilations": [1, 1, 1, 1],
+    "padding": [0, 0, 0, 0, 1, 1, 0, 0], "body_subgraph_index": 1,
+}  # fmt: skip
+_SCATTER: dict[str, OptionValue] = {
+    "update_window_dims": [1], "inserted_window_dims": [0], "scatter_dims_to_operand_dims": [0],
+    "index_vector_dim": 1, "update_computation_subgraph_index": 1,
+}  # fmt: skip
 
 PROGRAMS: dict[str, Program] = {
     "a variable that is read and then assigned": _graph(
@@ -268,4 +286,16 @@ PROGRAMS: dict[str, Program] = {
         **{f"b{n}": t((1, 7, 2, 96), variable=True) for n in range(4)},
         y=t((1, 7, 2, 96), variable=True),
     ),
+    "a composite": _with(_graph(
+        "x", "y", _step("STABLEHLO_COMPOSITE", "x", "y", decomposition_subgraph_index=1),
+        x=_V, y=_V,
+    ), _DOUBLE),
+    "sums of windows": _with(_graph(
+        "x", "y", _step("STABLEHLO_REDUCE_WINDOW", "x start", "y", **_WINDOWS),
+        x=t((1, 3, 4, 2), F), start=c(0, F), y=t((1, 2, 4, 2), F),
+    ), _SUM),
+    "rows that are scattered": _with(_graph(
+        "x new", "y", _step("STABLEHLO_SCATTER", "x at new", "y", **_SCATTER),
+        x=t((4, 3), F), at=c([[2], [0]]), new=t((2, 3), F), y=t((4, 3), F),
+    ), _SUM),
 }  # fmt: skip

@@ -20,6 +20,7 @@ from flatbuffers.number_types import Int32Flags
 
 from glowmcu import limits
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.frontend.tflite.blocks import Blocks, blocks_of
 from glowmcu.frontend.tflite.schema import schema_names, tflite
 from glowmcu.frontend.tflite.sparsity import dense
 from glowmcu.ir.types import Shape
@@ -55,6 +56,9 @@ class TensorRecord:
     variable_axes: tuple[int, ...]
     data: memoryview | None
     is_variable: bool = False
+    #: Where a block of a row has a scale: how long it is, and the scales.
+    block_size: int = 0
+    block_scales: TensorRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -174,7 +178,12 @@ class _Reader:
         return replace(main, others=tuple(others))
 
     def subgraph(self, model: Any, graph: Any, codes: list[str]) -> ModelRecord:
-        tensors = [self.tensor(model, graph, i) for i in range(self.spend(graph.TensorsLength()))]
+        count = self.spend(graph.TensorsLength())
+        tensors = [self.tensor(model, graph, i) for i in range(count)]
+        for index in range(count):
+            blocks = blocks_of(graph.Tensors(index).Quantization())
+            if blocks is not None:
+                tensors[index] = _with_blocks(tensors, index, blocks)
         operators = []
         for i in range(self.spend(graph.OperatorsLength())):
             op = self.operator(graph.Operators(i), i, codes, len(tensors))
@@ -216,7 +225,8 @@ class _Reader:
             raise ValueError(f"operator {index} {name} lacks an output")
         size_bytes = self.spend(record.CustomOptionsLength(), 1)
         custom = record.CustomOptionsAsNumpy().tobytes() if size_bytes else b""
-        return OperatorRecord(index, name, inputs, outputs, record.BuiltinOptions(), custom)
+        options = record.BuiltinOptions() or record.BuiltinOptions2()
+        return OperatorRecord(index, name, inputs, outputs, options, custom)
 
     def tensor(self, model: Any, graph: Any, index: int) -> TensorRecord:
         record = graph.Tensors(index)
@@ -296,11 +306,22 @@ def _is_made_dense(op: OperatorRecord, tensors: list[TensorRecord]) -> bool:
     return True
 
 
+def _with_blocks(tensors: list[TensorRecord], index: int, blocks: Blocks) -> TensorRecord:
+    """The tensor with its scales. Raises ValueError for those that are not there."""
+    if not 0 <= blocks.scales < len(tensors) or blocks.size < 1:
+        raise ValueError(f"tensor {index} has blocks of {blocks.size}, scales {blocks.scales}")
+    if blocks.zero_points is not None:
+        raise ValueError(f"tensor {index} has blocks with zero points, which nothing writes yet")
+    scales = tensors[blocks.scales]
+    return replace(tensors[index], block_size=blocks.size, block_scales=scales)
+
+
 def _vector(values: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     return np.atleast_1d(np.asarray(values, dtype))
 
 
-_TYPE_NAMES = schema_names("TensorType")
+#: The package's schema ends with the type before the last.
+_TYPE_NAMES = {**schema_names("TensorType"), 19: "INT2"}
 
 
 def _type_name(number: int) -> str:

@@ -39,6 +39,10 @@ _PLAIN = {
     "POW": Pow,
     "FLOOR_DIV": FloorDiv,
     "FLOOR_MOD": FloorMod,
+    "STABLEHLO_ADD": Add,
+    "STABLEHLO_MAXIMUM": Maximum,
+    "STABLEHLO_MINIMUM": Minimum,
+    "STABLEHLO_MULTIPLY": Mul,
 }
 
 

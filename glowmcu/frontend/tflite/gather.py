@@ -8,7 +8,10 @@ from glowmcu.frontend.tflite.axes import positive_axis
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
 from glowmcu.frontend.tflite.schema import tflite
-from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ir.graph import Value
+from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType, Quantization, Shape
+from glowmcu.ops.elementwise import Mul
 from glowmcu.ops.gather import Gather, GatherNd
 from glowmcu.ops.quantization import Dequantize
 
@@ -38,7 +41,7 @@ def import_gather_nd(state: Import, op: OperatorRecord) -> None:
 
 @importer("EMBEDDING_LOOKUP")
 def import_embedding_lookup(state: Import, op: OperatorRecord) -> None:
-    """Rows of a table by their numbers; int8 rows may become real numbers."""
+    """Rows of a table by their numbers; int8 rows may become real numbers, by a scale each."""
     rows, table = state.value(op, 0), state.value(op, 1)
     out = state.output_type(op)
     is_real = table.type.element is ElementType.I8 and out.element.is_float
@@ -50,29 +53,46 @@ def import_embedding_lookup(state: Import, op: OperatorRecord) -> None:
         raise Unsupported("GM106", f"embedding_lookup: expected float32 or int8, got {table.type}")
     expect_inside(state, op, table.type.shape[:1], 0)
     if is_real:
-        _expect_one_scale(table.type)
-        found = state.emit_inner(op, Gather(0), [table, rows], table.type)
-        state.emit(op, Dequantize(), [found])
+        _emit_real_rows(state, op, rows, table)
     else:
         state.emit(op, Gather(0), [table, rows])
 
 
-def _expect_one_scale(table: TensorType) -> None:
-    """What TensorFlow Lite Micro reads of the table's quantization."""
-    quantization = table.quantization
-    if quantization is None or quantization.per_channel or table.zero_point:
+def _emit_real_rows(state: Import, op: OperatorRecord, rows: Value, table: Value) -> None:
+    """Rows of an int8 table in float32: by one scale, or by each row's own."""
+    quantization = table.type.quantization
+    if quantization is None or any(quantization.zero_points) or quantization.axis not in (None, 0):
         raise Unsupported(
             "GM106",
-            f"embedding_lookup: expected a table of one scale and zero point 0, got {table}",
-            "quantize its weights symmetrically, with one scale for all rows",
+            f"embedding_lookup: expected a table of one scale, or one a row, and zero points 0; "
+            f"got {table.type}",
+            "quantize its weights symmetrically",
         )
+    if quantization.axis is None:
+        found = state.emit_inner(op, Gather(0), [table, rows], table.type)
+        state.emit(op, Dequantize(), [found])
+        return
+    stored = state.constant(op, 1, "its table, where every row has a scale")
+    steps = Quantization((1.0,), (0,))
+    plain = state.add_constant(stored, f"{table.name}/stored", steps)
+    scales = np.array(quantization.scales, np.float32).reshape(-1, *(1,) * (stored.ndim - 1))
+    factors = state.add_constant(scales, f"{table.name}/scales")
+    found = state.emit_inner(op, Gather(0), [plain, rows], plain.type)
+    real = state.emit_inner(op, Dequantize(), [found], factors.type)
+    factor = state.emit_inner(op, Gather(0), [factors, rows], factors.type)
+    state.emit(op, Mul(), [real, factor])
 
 
 def expect_inside(state: Import, op: OperatorRecord, sizes: Shape, position: int = 1) -> None:
     """Indices that are known must be within `sizes`; computed ones are clamped at run time."""
     if not state.known(op, position) or not sizes:
         return
-    data = state.constant(op, position, "its indices").reshape(-1, len(sizes))
+    expect_places(op, state.constant(op, position, "its indices"), sizes)
+
+
+def expect_places(op: OperatorRecord, places: Array, sizes: Shape) -> None:
+    """Coordinates, in the last axis of `places`, must be within `sizes`. Raises GM106."""
+    data = places.reshape(-1, len(sizes))
     wrong = data[((data < 0) | (data >= np.array(sizes))).any(axis=1)]
     if len(wrong):
         raise Unsupported(

@@ -68,9 +68,13 @@ def _small_weights(model: ModelRecord) -> list[TensorRecord]:
         record
         for record in records
         if record.data is not None
-        and (record.type_name == "FLOAT16" or (record.scales and "INT" in record.type_name))
+        and (record.type_name == "FLOAT16" or (_has_scales(record) and "INT" in record.type_name))
         and record.type_name != "INT32"
     ]
+
+
+def _has_scales(record: TensorRecord) -> bool:
+    return bool(record.scales) or record.block_scales is not None
 
 
 def _weights_note(model: ModelRecord, quantizing: bool) -> tuple[str, ...]:
@@ -85,6 +89,14 @@ def _weights_note(model: ModelRecord, quantizing: bool) -> tuple[str, ...]:
         return (
             f"{stored} B of weights are rounded to {kinds} in the file, and these are what is "
             "quantized; the float model that it was made of may lose less",
+        )
+    blocks = [record for record in small if record.block_scales is not None]
+    if blocks:
+        in_blocks = 4 * sum(math.prod(record.shape) for record in blocks)
+        return (
+            f"the file holds {stored} B of weights as {kinds}; those with a scale for each block "
+            f"of a row become {in_blocks} B of float32, and activations are float; int8 "
+            "throughout, by samples, is smaller and faster: --samples DATA, or glowmcu profile",
         )
     return (
         f"the file holds {stored} B of weights as {kinds}, but activations are float and stay "

@@ -12,7 +12,7 @@ from glowmcu.frontend.graph_builder import GraphBuilder, check_tensor_size
 from glowmcu.frontend.known_inputs import Sizes
 from glowmcu.frontend.open_shapes import open_shape
 from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord
-from glowmcu.frontend.tflite.int4 import unpack_int4
+from glowmcu.frontend.tflite.packed_integers import BITS, unpack
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array
@@ -21,6 +21,7 @@ from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType
 _ELEMENTS = {
     "INT8": ElementType.I8,
     "INT4": ElementType.I8,
+    "INT2": ElementType.I8,
     "UINT8": ElementType.UI8,
     "INT16": ElementType.I16,
     "INT32": ElementType.I32,
@@ -62,7 +63,7 @@ def tensor_type(
     one above its numbers, which means that all it holds is below 0: to the product it is a summand.
     `is_resized`: the user gave inputs other shapes, so that this one's is not what it will have.
     """
-    element = _ELEMENTS.get(record.type_name)
+    element = _element(record)
     if element is None or (record.type_name == "FLOAT16" and record.data is None):
         known = ", ".join(name for name in _ELEMENTS if name != "FLOAT16")
         raise Unsupported(
@@ -75,6 +76,15 @@ def tensor_type(
     if not is_resized:
         check_tensor_size(record.shape, element.size_bytes, f"tensor {record.name[:120]!r}")
     return TensorType(record.shape, element, _quantization(record, element, is_ending))
+
+
+def _element(record: TensorRecord) -> ElementType | None:
+    """None for types that we don't have. Weights whose blocks have a scale each are real numbers
+    here.
+    """
+    if record.block_scales is not None and record.data is not None:
+        return ElementType.F32
+    return _ELEMENTS.get(record.type_name)
 
 
 def _quantization(
@@ -147,14 +157,39 @@ def _positive_scales(
 
 
 def constant_data(record: TensorRecord) -> Array:
-    """Data of a constant tensor in its numpy dtype; int4 is unpacked to int8."""
-    return _stored(record, tensor_type(record))
+    """Data of a constant tensor in its numpy dtype; int4 is unpacked to int8, and what has a scale
+    a block is made real.
+    """
+    type_ = tensor_type(record)
+    if record.block_scales is not None:
+        return _real_blocks(record, record.block_scales)
+    return _stored(record, type_)
+
+
+def _real_blocks(record: TensorRecord, scales: TensorRecord) -> Array:
+    """float32, of integers with a scale for each `record.block_size` along the last axis."""
+    integers = _ELEMENTS.get(record.type_name)
+    rows, columns = record.shape[:-1], record.shape[-1] if record.shape else 0
+    expected = (*rows, columns // record.block_size)
+    is_fit = scales.shape == expected and scales.type_name in ("FLOAT16", "FLOAT32")
+    if integers is not ElementType.I8 or columns % record.block_size or not is_fit:
+        raise Unsupported(
+            "GM105",
+            f"constant {record.name!r} is {record.type_name} {record.shape} in blocks of "
+            f"{record.block_size} with scales {scales.type_name} {scales.shape}; expected "
+            f"{expected}",
+        )
+    stored = _stored(record, TensorType(record.shape, integers))
+    factors = _stored(scales, TensorType(scales.shape, ElementType.F32))
+    blocks = stored.reshape(*expected, record.block_size).astype(np.float32)
+    real: Array = blocks * factors[..., np.newaxis]
+    return real.reshape(record.shape)
 
 
 def _stored(record: TensorRecord, type_: TensorType) -> Array:
     data: memoryview | bytes = b"" if record.data is None else record.data
-    if record.type_name == "INT4":
-        return unpack_int4(data, type_.element_count).reshape(type_.shape)
+    if record.type_name in BITS:
+        return unpack(data, type_.element_count, BITS[record.type_name]).reshape(type_.shape)
     stored = np.dtype(np.float16) if record.type_name == "FLOAT16" else type_.element.numpy
     if len(data) != type_.element_count * stored.itemsize:
         raise Unsupported(
