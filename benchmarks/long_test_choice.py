@@ -19,9 +19,9 @@ from pathlib import Path
 from benchmarks.long_tests import LIST_FILE, long_tests
 from glowmcu.file_writing import write_text_file
 
-KEPT_SECONDS = 1.0
-LEAST_SECONDS = 0.4
-ALONE_SECONDS = 8.0
+KEPT_SECONDS = 0.5
+LEAST_SECONDS = 0.3
+ALONE_SECONDS = 4.0
 _LINE = re.compile(r"([\d.]+)s (call|setup|teardown)\s+(tests/\S+::.*\S)\s*")
 
 
