@@ -16,7 +16,6 @@ import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule
-from glowmcu.ir.types import ElementType
 from glowmcu.ops.broadcasting import is_plain_integer
 from glowmcu.ops.elementwise import Arithmetic, Scale
 from glowmcu.ops.fixed_functions import count_leading_zeros, reciprocal
@@ -30,9 +29,8 @@ from glowmcu.ops.real import verify_float
 from glowmcu.ops.registry import operation
 from glowmcu.ops.wide import expect_symmetric, is_wide
 
-#: With the least headroom of a dividend (23 bits of int8; 15 of int16, one less where the divisor
-#: is 0) no quotient is shifted to the left.
-_MOST_SHIFTS = {ElementType.I8: 23, ElementType.I16: 14}
+#: A scale of quotients has an exponent that leaves room for all shifts in int32.
+_MOST_SHIFTS = 30
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class Div(PlainArithmetic):
             factor = float(np.float32(a.scale) / divisor) if divisor > 0 else math.inf
         else:
             factor = a.scale / (b.scale * signature.output.scale)
-        if not factor < 2.0 ** _MOST_SHIFTS[signature.output.element]:
+        if not factor < 2.0**_MOST_SHIFTS:
             raise OperationError("the output scale is so small that quotients leave int32")
         return Scale(*quantize_multiplier(factor))
 
@@ -100,16 +98,16 @@ class Div(PlainArithmetic):
         scale = self.scale(signature)
         shift = scale.shift - bits - headroom
         quotient = multiply_by_quantized_multiplier(a, inverse, headroom, rounding)
+        # What would be shifted to the left has 30 bits, and is beyond the result's type as it is.
         scaled = multiply_by_quantized_multiplier(
-            quotient, scale.multiplier, np.maximum(shift, -31), rounding
+            quotient, scale.multiplier, np.clip(shift, -31, 0), rounding
         )
         return np.where(shift < -31, 0, scaled)
 
 
 def _headroom(x: Array) -> Int64Array:
-    """By how many bits an int32 can be shifted to the left, 30 for 0: `CountLeadingSignBits`."""
-    size = np.where(x > 0, x, -2 * x - 1)
-    return count_leading_zeros(np.maximum(size, 1)) - 1
+    """By how many bits an int32 can be shifted to the left, 31 for 0 and -1."""
+    return count_leading_zeros(2 * np.where(x < 0, -1 - x, x) + 1)
 
 
 @operation("floor_mod")

@@ -36,6 +36,8 @@ from glowmcu.ops.registry import operation
 #: Differences to a row's maximum are Q5.26, sums of their exponentials Q12.19.
 _DIFFERENCE_BITS = 5
 _SUM_BITS = 12
+#: What neighbours are apart by at least: more than 1 of 2^26.
+_LEAST_DIFFERENCE = math.nextafter(1.0, 2.0)
 #: Most exponentials of at most 1 whose sum stays inside Q12.19.
 _LARGEST_SOFTMAX_DEPTH = (1 << _SUM_BITS) - 1
 _LARGEST_L2_DEPTH = (2**31 - 1) // 255**2
@@ -66,11 +68,15 @@ class DifferenceScale:
 
 
 def difference_scale(beta: float, x: TensorType, rounding: Rounding) -> DifferenceScale:
-    """`PreprocessSoftmaxScaling` and `CalculateInputRadius`; OperationError for a tiny scale."""
+    """`PreprocessSoftmaxScaling`, `CalculateInputRadius`; OperationError unless beta is positive.
+
+    Converters give a tensor that was always 0 a scale of 8e-9. The kernels of TensorFlow Lite take
+    none below 2^-26, where all elements are alike already: smaller ones are computed as that.
+    """
+    if not beta * x.scale > 0.0:
+        raise OperationError(f"beta {beta} is no positive number")
     largest = float(2**31 - 1 if rounding is Rounding.DOUBLE else 2**30 - 1)
-    real = min(beta * x.scale * 2**26, largest)
-    if not real > 1.0:
-        raise OperationError(f"beta {beta} with input scale {x.scale} is too small")
+    real = min(max(beta * x.scale * 2**26, _LEAST_DIFFERENCE), largest)
     multiplier, shift = quantize_multiplier(real)
     return DifferenceScale(multiplier, shift, math.floor(31 * 2**26 / 2**shift))
 

@@ -24,8 +24,9 @@ static inline int32_t glowmcu_zeros_of_short(int32_t x, int32_t known)
 }
 
 /*
- * Dividing by 0 is dividing by one half. Quotients that a shift of 31 leaves nothing of are 0.
- * `known`: zeros that twice |a - a_zero_point| and |b - b_zero_point| have in front at least.
+ * Dividing by 0 is dividing by one half. Quotients that a shift of 31 leaves nothing of are 0, and
+ * those that would be shifted to the left are as far beyond the result's type without it.
+ * `known`: zeros that 2 |a - a_zero_point| + 1 and |b - b_zero_point| have in front at least.
  */
 GLOWMCU_CODE
 static inline int32_t glowmcu_quotient_of_short(const glowmcu_ratio *p, int32_t a, int32_t b,
@@ -49,13 +50,13 @@ static inline int32_t glowmcu_quotient_of_short(const glowmcu_ratio *p, int32_t 
         inverse_bits = 31 - zeros;
     }
     if (dividend != 0) {
-        const int32_t size = (dividend > 0) ? dividend : ((-2 * dividend) - 1);
-        const int32_t headroom = glowmcu_zeros_of_short(size, known) - 1;
+        const int32_t size = (dividend > 0) ? dividend : (-1 - dividend);
+        const int32_t headroom = glowmcu_zeros_of_short((2 * size) + 1, known);
         const int32_t shift = p->out_shift - inverse_bits - headroom;
 
         if (shift >= -31) {
             quotient = glowmcu_requantize(dividend, inverse, headroom);
-            quotient = glowmcu_requantize(quotient, p->out_multiplier, shift);
+            quotient = glowmcu_requantize(quotient, p->out_multiplier, (shift > 0) ? 0 : shift);
         }
     }
     return glowmcu_clamp(quotient + p->out_zero_point, p->clamp_min, p->clamp_max);

@@ -1,0 +1,62 @@
+"""Tensors that were always 0 when a converter looked: it gives them a scale of about 8e-9."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glowmcu.frontend.read_model import read_model
+from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.ir.interpreter import run_graph
+from tests.support.check_model import check_model
+from tests.support.oracle import run_litert_reference, run_tflm
+
+#: 2e-6 / 255 is what TensorFlow's converter writes.
+SCALES = [7.84e-9, 5.92e-9, 1e-12, 1e-30]
+#: Scale and zero point of the result; the result of 0.
+FUNCTIONS = {"LOGISTIC": (1 / 256, -128, 0), "TANH": (1 / 128, 0, 0)}
+
+
+def model(kind: str, shape: tuple[int, ...], scale: float, out: tuple[float, int]) -> bytes:
+    builder = ModelBuilder()
+    x = builder.input("x", shape, "int8", scale, 3)
+    y = builder.tensor("y", shape, "int8", *out)
+    builder.op(kind, [x], [y], {"beta": 1.0} if kind == "SOFTMAX" else {})
+    builder.output(y)
+    return builder.finish()
+
+
+ALL = np.arange(-128, 128, dtype=np.int8).reshape(1, -1)
+
+
+@pytest.mark.parametrize("kind", FUNCTIONS)
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_function_of_nothing_is_that_of_zero(kind: str, scale: float) -> None:
+    *out, zero = FUNCTIONS[kind]
+    data = model(kind, ALL.shape, scale, (out[0], int(out[1])))
+    check_model(data, [[ALL]])
+    (got,) = run_graph(read_model(data, "m.tflite"), [ALL])
+    assert (got == zero).all()
+    oracles = [run_litert_reference, run_tflm]
+    # TensorFlow Lite Micro keeps the ends of what is no 0 to it in 32 bits, and they are full.
+    for oracle in oracles[: 2 if scale > 5e-9 else 1]:
+        assert np.array_equal(oracle(data, [ALL])[0], got)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 10, 100, 300])
+@pytest.mark.parametrize("scale", [1.4e-8, *SCALES])
+def test_a_softmax_of_nothing_is_uniform(size: int, scale: float) -> None:
+    """TensorFlow Lite's reference kernels end the process, those of XNNPACK compute it."""
+    litert: Any = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert")
+    data = model("SOFTMAX", (2, size), scale, (1 / 256, -128))
+    x = np.random.default_rng(size).integers(-128, 128, (2, size)).astype(np.int8)
+    check_model(data, [[x]])
+    (got,) = run_graph(read_model(data, "m.tflite"), [x])
+    interpreter = litert.Interpreter(model_content=data)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    theirs = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    assert np.array_equal(got, theirs)
