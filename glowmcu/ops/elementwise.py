@@ -151,16 +151,25 @@ class Arithmetic(ElementwiseOperation):
         raise AssertionError(f"{self.name} has no quantized meaning")
 
 
+#: Of those below 1, in Q0.31.
+_LARGEST_MULTIPLIER = 1.0 - 2.0**-31
+
+
 @dataclass(frozen=True)
 class _Sum(Arithmetic):
     """`add` and `sub` on a common scale."""
 
     def common_scale(self, signature: Signature) -> CommonScale:
-        """Constants of the quantized form; OperationError where TensorFlow Lite aborts."""
+        """Constants of the quantized form; OperationError where TensorFlow Lite aborts, but for a
+        sum that was always 0 when a converter looked, as that of x - x: any other one is at the end
+        of int8 with the largest multiplier that there is.
+        """
         a, b = signature.inputs
         left_shift = 15 if signature.output.element is ElementType.I16 else 20
         twice = 2.0 * max(a.scale, b.scale)
         real = twice / (2**left_shift * signature.output.scale)
+        if signature.output.element is ElementType.I8:
+            real = min(real, _LARGEST_MULTIPLIER)
         return CommonScale(
             left_shift,
             Scale(*multiplier_below_one("the ratio of the scales", a.scale / twice)),

@@ -58,6 +58,19 @@ def test_gather_equals_tflm(shape, indices, axis, batch_dims, known: bool) -> No
         check_model(data, [[x, np.asarray(positions)]], run_tflm)
 
 
+@pytest.mark.parametrize("kind", ["GATHER", "GATHER_ND"])
+@pytest.mark.parametrize("known", [True, False], ids=["known", "computed"])
+def test_places_may_be_int64(kind: str, known: bool) -> None:
+    """As Keras' take_along_axis has them; TensorFlow Lite Micro takes int32 alone."""
+    places = np.array([[1, 3], [2, 0]], np.int64)
+    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    operand = places if known else Tensor(places.shape, "int64")
+    shape, options = ((2, 2, 5), {"axis": 0}) if kind == "GATHER" else ((2,), {})
+    tensors = [Tensor(x.shape, "float32"), operand]
+    data = single_op_model(kind, tensors, [Tensor(shape, "float32")], options)
+    check_model(data, [[x] if known else [x, places]], run_litert_reference)
+
+
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "float32", "bool"])
 def test_gather_moves_elements_of_any_size(dtype: str) -> None:
     data = gather_model((4, 3), np.array([3, 0, 3], np.int32), 0, 0, dtype)

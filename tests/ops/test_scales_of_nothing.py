@@ -60,3 +60,21 @@ def test_a_softmax_of_nothing_is_uniform(size: int, scale: float) -> None:
     interpreter.invoke()
     theirs = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
     assert np.array_equal(got, theirs)
+
+
+@pytest.mark.parametrize("kind", ["ADD", "SUB"])
+@pytest.mark.parametrize("scale", [3e-8, *SCALES])
+def test_a_sum_of_nothing_is_zero_or_far_from_it(kind: str, scale: float) -> None:
+    """Keras asks by x - x whether a number is finite. TensorFlow Lite's kernels end the process."""
+    builder = ModelBuilder()
+    column, row = ALL.reshape(-1, 1), ALL
+    operands = [builder.input(n, x.shape, "int8", 0.02, 3) for n, x in (("a", column), ("b", row))]
+    y = builder.tensor("y", (256, 256), "int8", scale, 5)
+    builder.op(kind, operands, [y], {})
+    builder.output(y)
+    data = builder.finish()
+    check_model(data, [[column, row]])
+    (got,) = run_graph(read_model(data, "m.tflite"), [column, row])
+    a, b = column.astype(int) - 3, row.astype(int) - 3
+    exact = a + b if kind == "ADD" else a - b
+    assert np.array_equal(got, np.where(exact == 0, 5, np.where(exact > 0, 127, -128)))
