@@ -16,7 +16,7 @@ from glowmcu.frontend.tflite.writer import ModelBuilder, TensorRef
 from glowmcu.ir.operation import Rounding
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
-from tests.support.oracle import run_tflm
+from tests.support.oracle import run_litert_reference, run_tflm
 
 BIAS = np.array([100, -2000, 30000, 7])
 Build = Callable[[ModelBuilder, str, float], None]
@@ -132,11 +132,28 @@ def test_other_scales_that_are_not_positive_are_refused(
     assert caught.value.problems[0].code == "GM105"
 
 
-def test_a_scale_of_0_of_what_is_computed_is_refused() -> None:
+def test_zeros_that_are_filled_in_may_have_a_scale_of_0() -> None:
+    """Keras' unrolled LSTM at 16x8 makes its first state so; a product with it has 4e-43."""
+    model = ModelBuilder()
+    x = model.input("x", (1, 4), "int16", 1e-4, 0)
+    sizes = model.constant("sizes", np.array([1, 8], np.int32))
+    zero = model.constant("zero", np.zeros((), np.int16), 0.0, 0)
+    state = model.tensor("state", (1, 8), "int16", 0.0, 0)
+    model.op("FILL", [sizes, zero], [state], {})
+    weights = model.constant("w", np.arange(-16, 16, dtype=np.int8).reshape(4, 8), 0.004, 0)
+    product = model.tensor("product", (1, 4), "int16", 3.6e-43, 0)
+    model.op("FULLY_CONNECTED", [state, weights], [product], {})
+    y = model.tensor("y", (1, 4), "int16", 2e-4, 0)
+    model.op("ADD", [x, product], [y], {})
+    model.output(y)
+    check_model(model.finish(), oracle=run_litert_reference)
+
+
+def test_a_scale_of_0_of_an_input_is_refused() -> None:
     model = ModelBuilder()
     x = model.input("x", (1, 8), "int8", 0.0, 0)
     y = model.tensor("y", (1, 8), "int8", 0.1, 0)
     model.op("RELU", [x], [y])
     model.output(y)
-    with pytest.raises(GlowmcuError, match="a scale that is not positive"):
+    with pytest.raises(GlowmcuError, match="an input has one scale and zero point"):
         compile_model(model.finish(), "m.tflite", Options("m"))

@@ -123,7 +123,8 @@ class Import:
             record = replace(record, shape=wanted)
             self._resized = True
         type_ = tensor_type(record)
-        if type_.quantization is not None and type_.quantization.per_channel:
+        found = type_.quantization
+        if found is not None and (found.per_channel or 0.0 in record.scales):
             raise Unsupported("GM105", f"{type_}: an input has one scale and zero point")
         self._values[index] = Value(type_, record.name)
         return self._values[index]

@@ -37,9 +37,10 @@ _UNSCALED = (
     *(ElementType.F32, ElementType.BOOL, ElementType.I64),
     *(ElementType.UI32, ElementType.UI64),
 )
-#: In the place of 0, which converters write for a constant of zeros: whatever is multiplied by it
-#: is 0 in int32, as it is in TensorFlow Lite's kernels. With a scale of 1 a bias would not be.
-_SCALE_OF_NOTHING = 2.0**-100
+#: In the place of 0, which converters write for zeros: whatever is multiplied by it is 0 in int32,
+#: as it is in TensorFlow Lite's kernels, also beside scales of 4e-43, which they give to products
+#: with zeros. With a scale of 1 a bias would not be. The least number of float32.
+_SCALE_OF_NOTHING = 2.0**-149
 
 
 _TEXT = (
@@ -139,11 +140,13 @@ def _checked_quantization(
 def _positive_scales(
     record: TensorRecord, element: ElementType, zero_points: Sequence[int], axis: int | None
 ) -> tuple[float, ...]:
-    """The scales; 0 is that of nothing, which only a constant of zeros holds. Raises GM105."""
+    """The scales; 0 is that of nothing, and a constant with it holds nothing else. Raises GM105."""
     if all(0.0 < scale < math.inf for scale in record.scales):
         return record.scales
-    if not all(0.0 <= scale < math.inf for scale in record.scales) or record.data is None:
+    if not all(0.0 <= scale < math.inf for scale in record.scales):
         raise Unsupported("GM105", f"tensor {record.name!r} has a scale that is not positive")
+    if record.data is None:
+        return tuple(scale or _SCALE_OF_NOTHING for scale in record.scales)
     data = _stored(record, TensorType(record.shape, element))
     rows = data.reshape(1, -1) if axis is None else np.moveaxis(data, axis, 0)
     for row, scale, point in zip(rows, record.scales, zero_points, strict=True):
