@@ -1,0 +1,1 @@
+"""Models that the converters of others write: TensorFlow's, LiteRT Torch, AI Edge Quantizer."""
