@@ -8,13 +8,22 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.calibration_shapes import COLUMNS, DENSE, DEPTHWISE, POINTWISE, WINDOWS, Image
+from benchmarks.calibration_shapes import (
+    COLUMNS,
+    DENSE,
+    DEPTHWISE,
+    POINTWISE,
+    REDUCTIONS,
+    WINDOWS,
+    Image,
+)
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.frontend.tflite.writer_tables import TensorRef
 from glowmcu.ir.operation import Array
 
 INT16_KINDS = (
     "CONV_2D of int16", "DEPTHWISE_CONV_2D of int16", "FULLY_CONNECTED of int16",
+    "MEAN of int16", "SUM of int16",
 )  # fmt: skip
 _Builder = Callable[[ModelBuilder, str, np.random.Generator], TensorRef]
 _SCALE, _RESULT = 1e-4, 1e-3
@@ -102,8 +111,23 @@ def _added(
     return y
 
 
+def _reduction(
+    kind: str, shape: tuple[int, ...], reduced: tuple[int, int], model: ModelBuilder, name: str,
+    _: np.random.Generator,
+) -> TensorRef:  # fmt: skip
+    x = model.input(f"x_{name}", (1, *shape), "int16", _SCALE, 0)
+    axes = model.constant(f"axes_{name}", np.array(reduced, np.int32))
+    (kept,) = {1, 2, 3} - {*reduced}
+    y = model.tensor(f"y_{name}", (1, shape[kept - 1]), "int16", _RESULT, 0)
+    model.op(kind, [x, axes], [y], {"keep_dims": False})
+    return y
+
+
 def builders(kind: str) -> Sequence[_Builder]:
     """What makes each sample of `kind`."""
+    if kind.startswith(("MEAN", "SUM")):
+        plain = kind.partition(" ")[0]
+        return [partial(_reduction, plain, *case) for case in REDUCTIONS]
     if kind.startswith("FULLY_CONNECTED"):
         deep = [partial(_dense, case, n) for case in _DEEP_DENSE for n in (_WIDE, _WIDE_EXTREME)]
         every = [partial(_dense, case, n) for case in DENSE for n in (_PLAIN, _EXTREME)]

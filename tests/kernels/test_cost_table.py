@@ -23,7 +23,7 @@ from glowmcu.bundle import LayerChoice
 from glowmcu.compilation import Options
 from glowmcu.cores import core_names
 from glowmcu.kernels.cost_table import COSTS_AS, TABLE_FILE, UnitCosts, cost_table
-from glowmcu.kernels.kernel import load_kernels
+from glowmcu.kernels.kernel import Kernel, load_kernels
 from glowmcu.tuning.kernel_cache import KernelCache
 from glowmcu.tuning.kernel_tuner import tune_kernels
 from glowmcu.verify.measurement import Measurement
@@ -89,6 +89,13 @@ def test_the_table_is_as_calibration_writes_it() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_whoever_names_work_has_prices_on_every_core(kind: str) -> None:
     assert not uncalibrated(kind), "python -m benchmarks.calibrate --missing"
+
+
+def test_no_kernel_that_names_its_work_is_without_samples() -> None:
+    """Else a bundle with one such layer states no cycles at all."""
+    kernels = {kernel for found in load_kernels().values() for kernel in found}
+    named = {kernel.name for kernel in kernels if type(kernel).work is not Kernel.work}
+    assert named - set(cost_table().variants) == set()
 
 
 def test_every_core_costs_as_a_calibrated_one() -> None:
