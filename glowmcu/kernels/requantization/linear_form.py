@@ -83,7 +83,7 @@ def linear_form(
     arithmetic: Arithmetic,
 ) -> LinearForm | None:
     """The constants for operands within `ranges`; None if no exact ones were found."""
-    if op.clamp_range(signature) != (LOWEST, HIGHEST):
+    if op.clamp_range(signature) != (LOWEST, HIGHEST) or is_steep(op, signature):
         return None
     limits = tuple(_limits(range_) for range_ in ranges)
     return _search(op, without_shapes(signature), limits, rounding, arithmetic)
@@ -129,6 +129,13 @@ def real_slopes(op: Add | Sub, signature: Signature) -> _Floats:
     a, b = signature.inputs
     sign = -1.0 if isinstance(op, Sub) else 1.0
     return np.array([a.scale, sign * b.scale]) / signature.output.scale
+
+
+def is_steep(op: Add | Sub, signature: Signature) -> bool:
+    """Whether one step of an operand is more than all of int8, as on a scale of what was always 0:
+    no line is looked for, whose numbers might leave those of a machine.
+    """
+    return bool(np.abs(real_slopes(op, signature)).max() > HIGHEST - LOWEST)
 
 
 def integers_near(numbers: _Floats, tries: int) -> list[tuple[int, ...]]:

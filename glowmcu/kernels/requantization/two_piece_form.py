@@ -20,6 +20,7 @@ from glowmcu.kernels.requantization.linear_form import (
     LOWEST,
     Pairs,
     integers_near,
+    is_steep,
     real_slopes,
     tabulate,
     without_shapes,
@@ -42,7 +43,7 @@ class TwoPieceForm:
 
 def two_piece_form(op: Add | Sub, signature: Signature, rounding: Rounding) -> TwoPieceForm | None:
     """The constants for any operands; None if no exact ones were found."""
-    if op.clamp_range(signature) != (LOWEST, HIGHEST):
+    if op.clamp_range(signature) != (LOWEST, HIGHEST) or is_steep(op, signature):
         return None
     return _search(op, without_shapes(signature), rounding)
 
