@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import run_graph
-from tests.support.check_model import check_model
+from glowmcu.pipeline import compile_model
+from glowmcu.verify.cortex_m.executor import CortexM
+from tests.support.check_model import check_model, write_bundle
 from tests.support.oracle import run_litert_reference, run_tflm
 
 #: 2e-6 / 255 is what TensorFlow's converter writes.
@@ -78,3 +82,23 @@ def test_a_sum_of_nothing_is_zero_or_far_from_it(kind: str, scale: float) -> Non
     a, b = column.astype(int) - 3, row.astype(int) - 3
     exact = a + b if kind == "ADD" else a - b
     assert np.array_equal(got, np.where(exact == 0, 5, np.where(exact > 0, 127, -128)))
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4", "cortex-m33"])
+def test_cores_compute_them_as_the_host_does(core: str, tmp_path: Path) -> None:
+    builder = ModelBuilder()
+    a, b = (builder.input(name, (1, 16), "int8", 0.02, 3) for name in "ab")
+    nothing = builder.tensor("nothing", (1, 16), "int8", SCALES[0], 5)
+    builder.op("SUB", [a, b], [nothing], {})
+    for kind, scale, point in (("SOFTMAX", 1 / 256, -128), ("LOGISTIC", 1 / 256, -128)):
+        y = builder.tensor(kind, (1, 16), "int8", scale, point)
+        builder.op(kind, [nothing], [y], {"beta": 1.0} if kind == "SOFTMAX" else {})
+        builder.output(y)
+    builder.output(nothing)
+    compilation = compile_model(builder.finish(), "m.tflite", Options("m", core=core))
+    x = np.arange(-60, 60, 7, dtype=np.int8)[:16].reshape(1, 16)
+    y = np.where(np.arange(16) % 3 == 0, x, x[:, ::-1]).astype(np.int8)
+    (measured,) = CortexM(core, count=False).run(write_bundle(compilation, tmp_path), [[x, y]])
+    for got, want in zip(measured.outputs, run_graph(compilation.imported, [x, y]), strict=True):
+        np.testing.assert_array_equal(got, want)
