@@ -36,8 +36,9 @@ from glowmcu.ops.registry import operation
 #: Differences to a row's maximum are Q5.26, sums of their exponentials Q12.19.
 _DIFFERENCE_BITS = 5
 _SUM_BITS = 12
-#: What neighbours are apart by at least: more than 1 of 2^26.
-_LEAST_DIFFERENCE = math.nextafter(1.0, 2.0)
+#: What neighbours are apart by in 2^-26 where they would be by 1 or less: also the inverse of it is
+#: below 1.
+_LEAST_DIFFERENCE = 1.25
 #: Most exponentials of at most 1 whose sum stays inside Q12.19.
 _LARGEST_SOFTMAX_DEPTH = (1 << _SUM_BITS) - 1
 _LARGEST_L2_DEPTH = (2**31 - 1) // 255**2
@@ -76,7 +77,9 @@ def difference_scale(beta: float, x: TensorType, rounding: Rounding) -> Differen
     if not beta * x.scale > 0.0:
         raise OperationError(f"beta {beta} is no positive number")
     largest = float(2**31 - 1 if rounding is Rounding.DOUBLE else 2**30 - 1)
-    real = min(max(beta * x.scale * 2**26, _LEAST_DIFFERENCE), largest)
+    real = min(beta * x.scale * 2**26, largest)
+    if real <= 1.0:
+        real = _LEAST_DIFFERENCE
     multiplier, shift = quantize_multiplier(real)
     return DifferenceScale(multiplier, shift, math.floor(31 * 2**26 / 2**shift))
 

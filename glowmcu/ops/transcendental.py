@@ -62,9 +62,7 @@ class _FixedPointFunction(UnaryFunction):
         radius = math.floor(15 * 2.0 ** (31 - _INPUT_INTEGER_BITS) / 2.0**shift)
         offsets = x.astype(np.int64) - type_.zero_point
         inside = np.clip(offsets, 1 - radius, radius - 1) if radius > 1 else 0 * offsets
-        # Arguments of a scale below 2^-59, as converters give what was always 0, are 0.
-        exponent = min(max(shift, -31), 30)
-        raw = multiply_by_quantized_multiplier(inside, multiplier, exponent, rounding)
+        raw = multiply_by_quantized_multiplier(inside, multiplier, min(shift, 30), rounding)
         out = np.where(offsets >= radius, 127, self._q0(raw))
         return saturate(np.where(offsets <= -radius, -128, out), -128, 127, dtype=np.int8)
 

@@ -156,12 +156,22 @@ def test_rows_of_a_table_may_have_a_scale_each(bits: int) -> None:
     check_model(data, [[rows]])
 
 
-def _looked_up(data: bytes) -> bytes:
+def test_columns_of_a_table_have_one_scale() -> None:
+    data = _looked_up(layer(8, drawn(8), np.full((ROWS, 1), 0.5)), by_column=True)
+    with pytest.raises(GlowmcuError, match="one scale, or one a row"):
+        read_model(data, "m.tflite")
+
+
+def _looked_up(data: bytes, by_column: bool = False) -> bytes:
     """EMBEDDING_LOOKUP in the place of the layer, by an int32[3]."""
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(data))
     graph = tree.subgraphs[0]
     x, y = graph.tensors[graph.inputs[0]], graph.tensors[graph.outputs[0]]
     x.type, x.shape, y.shape = schema.TensorType.INT32, [3], [3, COLUMNS]
+    if by_column:
+        (table,) = (each.quantization for each in graph.tensors if each.name == b"w")
+        table.quantizedDimension, table.scale = 1, np.full(COLUMNS, 0.5, np.float32)
+        table.zeroPoint = np.zeros(COLUMNS, np.int64)
     code = tree.operatorCodes[0]
     code.builtinCode = code.deprecatedBuiltinCode = schema.BuiltinOperator.EMBEDDING_LOOKUP
     graph.operators[0].builtinOptionsType, graph.operators[0].builtinOptions = 0, None

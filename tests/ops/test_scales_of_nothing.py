@@ -12,6 +12,7 @@ from glowmcu.compilation import Options
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import run_graph
+from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from tests.support.check_model import check_model, write_bundle
@@ -49,14 +50,16 @@ def test_a_function_of_nothing_is_that_of_zero(kind: str, scale: float) -> None:
         assert np.array_equal(oracle(data, [ALL])[0], got)
 
 
+@pytest.mark.parametrize("variant", ["softmax.table", "softmax.portable"])
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 10, 100, 300])
 @pytest.mark.parametrize("scale", [1.4e-8, *SCALES])
-def test_a_softmax_of_nothing_is_uniform(size: int, scale: float) -> None:
+def test_a_softmax_of_nothing_is_uniform(size: int, scale: float, variant: str) -> None:
     """TensorFlow Lite's reference kernels end the process, those of XNNPACK compute it."""
     litert: Any = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert")
     data = model("SOFTMAX", (2, size), scale, (1 / 256, -128))
     x = np.random.default_rng(size).integers(-128, 128, (2, size)).astype(np.int8)
-    check_model(data, [[x]])
+    kernels = KernelChoices(forced_variant=variant)
+    check_model(data, [[x]], options=Options("m", kernels=kernels, simplify=False))
     (got,) = run_graph(read_model(data, "m.tflite"), [x])
     interpreter = litert.Interpreter(model_content=data)
     interpreter.allocate_tensors()
@@ -64,6 +67,13 @@ def test_a_softmax_of_nothing_is_uniform(size: int, scale: float) -> None:
     interpreter.invoke()
     theirs = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
     assert np.array_equal(got, theirs)
+
+
+@pytest.mark.parametrize("scale", [1.4e-8, *SCALES])
+def test_a_log_softmax_of_nothing_is_that_of_a_small_scale(scale: float) -> None:
+    x = np.random.default_rng(4).integers(-128, 128, (2, 10)).astype(np.int8)
+    data, small = (model("LOG_SOFTMAX", x.shape, each, (16 / 256, 127)) for each in (scale, 1e-7))
+    check_model(data, [[x]], oracle=lambda *_: run_tflm(small, [x]))
 
 
 @pytest.mark.parametrize("kind", ["ADD", "SUB"])
