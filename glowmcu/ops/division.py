@@ -98,9 +98,10 @@ class Div(PlainArithmetic):
         scale = self.scale(signature)
         shift = scale.shift - bits - headroom
         quotient = multiply_by_quantized_multiplier(a, inverse, headroom, rounding)
-        # What would be shifted to the left has 30 bits, and is beyond the result's type as it is.
+        # What would not be shifted to the right has 29 bits at least: half of it is beyond the
+        # result's type, too, and leaves room for the zero point.
         scaled = multiply_by_quantized_multiplier(
-            quotient, scale.multiplier, np.clip(shift, -31, 0), rounding
+            quotient, scale.multiplier, np.clip(shift, -31, -1), rounding
         )
         return np.where(shift < -31, 0, scaled)
 

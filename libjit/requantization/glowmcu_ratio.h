@@ -25,7 +25,8 @@ static inline int32_t glowmcu_zeros_of_short(int32_t x, int32_t known)
 
 /*
  * Dividing by 0 is dividing by one half. Quotients that a shift of 31 leaves nothing of are 0, and
- * those that would be shifted to the left are as far beyond the result's type without it.
+ * those that would stay, or be shifted to the left, are far beyond the result's type at half of
+ * their size, which leaves room for the zero point.
  * `known`: zeros that 2 |a - a_zero_point| + 1 and |b - b_zero_point| have in front at least.
  */
 GLOWMCU_CODE
@@ -56,7 +57,7 @@ static inline int32_t glowmcu_quotient_of_short(const glowmcu_ratio *p, int32_t 
 
         if (shift >= -31) {
             quotient = glowmcu_requantize(dividend, inverse, headroom);
-            quotient = glowmcu_requantize(quotient, p->out_multiplier, (shift > 0) ? 0 : shift);
+            quotient = glowmcu_requantize(quotient, p->out_multiplier, (shift > -1) ? -1 : shift);
         }
     }
     return glowmcu_clamp(quotient + p->out_zero_point, p->clamp_min, p->clamp_max);

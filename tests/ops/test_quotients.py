@@ -105,6 +105,23 @@ def test_a_scale_far_below_the_quotients_leaves_their_signs(points: tuple[int, .
     np.testing.assert_array_equal(got[known], real[known])
 
 
+@pytest.mark.parametrize("point", [-128, 127])
+def test_the_largest_factor_does_not_leave_int32_with_the_zero_point(point: int) -> None:
+    """-1 and other powers of two, in all of 31 bits and by the largest multiplier."""
+    b_scales = np.linspace(1.0, 2.0, 4001, dtype=np.float32)[1:-1].astype(float)
+    out_scales = (1.0 / b_scales).astype(np.float32).astype(float)
+    above = b_scales * out_scales - 1.0
+    nearest = int(np.argmin(np.abs(above - 2.0**-28)))  # a multiplier of nearly 2^31
+    scales = (1.0, float(b_scales[nearest]), float(out_scales[nearest]) * 2.0**-30)
+    assert 2.0**-30 < above[nearest] < 2.0**-26
+    data = pair_model("DIV", SHAPES, scales=scales, points=(0, 0, point))
+    check_model(data, ALL_PAIRS)
+    (got,) = run_graph(read_tflite(data, "m"), ALL_PAIRS[0])
+    a, b = INT8.astype(int)[:, None], np.where(INT8 == 0, 1, INT8).astype(int)[None, :]
+    signs = np.sign(a) * np.sign(b)
+    np.testing.assert_array_equal(got, np.where(signs == 0, point, np.where(signs > 0, 127, -128)))
+
+
 @pytest.mark.arm
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
 def test_cores_divide_as_the_host_does(core: str, tmp_path: Path) -> None:
