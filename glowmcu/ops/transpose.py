@@ -23,6 +23,11 @@ class Transpose(Movement):
 
     permutation: tuple[int, ...] = ()
 
+    @property
+    def inverse(self) -> Transpose:
+        """The one that puts all axes back."""
+        return Transpose(tuple(int(axis) for axis in np.argsort(self.permutation)))
+
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         (x,) = inputs
         if sorted(self.permutation) != list(range(x.rank)):

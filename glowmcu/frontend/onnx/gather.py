@@ -110,5 +110,4 @@ def import_reverse_sequence(state: Import, op: NodeRecord) -> None:
     permutation = (batch, time, *others)
     ordered = state.add(op, Transpose(permutation), [x])
     reversed_ = state.add(op, Gather(1, 1), [ordered, state.add_constant(order, "order")])
-    back = tuple(int(place) for place in np.argsort(permutation))
-    state.emit(op, Transpose(back), [reversed_])
+    state.emit(op, Transpose(permutation).inverse, [reversed_])

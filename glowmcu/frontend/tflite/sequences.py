@@ -45,7 +45,7 @@ def import_reverse_sequence(state: Import, op: OperatorRecord) -> None:
         return
     turned = state.emit_inner(op, Transpose(permutation), [x], x.type)
     found = state.emit_inner(op, Gather(1, 1), [turned, order], x.type)
-    state.emit(op, Transpose(tuple(int(axis) for axis in np.argsort(permutation))), [found])
+    state.emit(op, Transpose(permutation).inverse, [found])
 
 
 def _known_order(state: Import, op: OperatorRecord, steps: int) -> Value:

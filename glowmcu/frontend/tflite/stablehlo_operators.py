@@ -86,7 +86,7 @@ def import_reduce_window(state: Import, op: OperatorRecord) -> None:
     found = dict(zip(axes, reduced.type.shape[1:], strict=False))
     shape = tuple(found.get(axis, x.type.shape[axis]) for axis in order)
     flat = state.emit_inner(op, Reshape(shape), [reduced], x.type)
-    state.emit(op, Transpose(tuple(int(axis) for axis in np.argsort(order))), [flat])
+    state.emit(op, Transpose(order).inverse, [flat])
 
 
 def _windows(op: OperatorRecord, options: Any, x: Value) -> list[_Window]:
@@ -162,7 +162,7 @@ def import_scatter(state: Import, op: OperatorRecord) -> None:
     moved = state.emit_inner(op, Transpose((*batch, *windows)), [updates], updates.type)
     target = state.emit_inner(op, Transpose(order), [x], x.type)
     result = state.emit_inner(op, ScatterNd(combine), [target, places, moved], x.type)
-    state.emit(op, Transpose(tuple(int(axis) for axis in np.argsort(order))), [result])
+    state.emit(op, Transpose(order).inverse, [result])
 
 
 def _coordinates(state: Import, op: OperatorRecord, indices: Value, last: int) -> Value:
