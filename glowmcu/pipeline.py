@@ -100,14 +100,14 @@ def float_graph(
     inputs: InputOptions | None = None,
     observer: PassObserver | None = None,
 ) -> Graph:
-    """The model as it is profiled and quantized. Raises GM320 for one that is integer already."""
+    """The model as it is profiled and quantized. Raises GM320 where nothing computes in float."""
     imported = reference_graph(data, file_name, rounding, inputs)
     if observer is not None:
         observer("import", imported)
     if not any(map(computes_in_float, imported.nodes)):
         raise error(
             "GM320",
-            "there is nothing to quantize: the model computes in integers already",
+            "there is nothing to quantize: no operator computes with real numbers",
             file_name,
             "compile it as it is, without --profile or --samples",
         )

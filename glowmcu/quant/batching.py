@@ -40,6 +40,8 @@ def batched(graph: Graph, count: int) -> tuple[Graph, dict[Value, Value]] | None
             return None
         nodes.append(batch)
         values.update(zip(node.outputs, batch.outputs, strict=True))
+    if any(v.type.shape[:1] != (1,) for v in graph.outputs):
+        return None  # a sum over all of a sample, or a constant
     if any(values[v].type != _longer(v, count).type for v in graph.outputs):
         return None
     outputs = tuple(values[value] for value in graph.outputs)
@@ -83,7 +85,11 @@ def _with_more(op: Operation, count: int) -> Operation | None:
 
 
 def stacked(samples: Sequence[Sequence[Array]]) -> list[Array]:
-    """Samples (a list of arrays each) as one array an input, joined along the outermost axis."""
+    """Samples (a list of arrays each) as one array an input, joined along the outermost axis; one
+    sample as it is, which may have no axis.
+    """
+    if len(samples) == 1:
+        return list(samples[0])
     return [np.concatenate(arrays, axis=0) for arrays in zip(*samples, strict=True)]
 
 

@@ -236,7 +236,10 @@ class _Tensors:
             name = f"{value.name}/{form if source is None else 'rescaled'}"
         if source is None:
             return self._append(Quantize(), self._real[value], type_, name)
-        return self._append(Requantize(), source, type_, name)
+        try:
+            return self._append(Requantize(), source, type_, name)
+        except OperationError:  # scales too far apart for integers to go from one to the other
+            return self._append(Quantize(), self.real(value), type_, name)
 
     def constant(self, data: Array, quantization: Quantization, name: str) -> Value:
         """A new constant of stored values."""

@@ -111,8 +111,7 @@ def assign_parameters(
     for root, members in groups.members().items():
         chosen = groups.fixed.get(root)
         if chosen is None:
-            spans = [ranges.of(value) for value in members]
-            low, high = min(s[0] for s in spans), max(s[1] for s in spans)
+            low, high = ranges.of_group(members, element)
             chosen = choose(low, high, calibration.schema)
             if not powers.isdisjoint(members):
                 chosen = choose(low, high, Schema.SYMMETRIC_WITH_POWER2_SCALE)
@@ -238,6 +237,21 @@ class _Ranges:
     def of(self, value: Value) -> Range:
         return self._masked[value] if value in self._masked else self._measured(value)
 
+    def of_group(self, members: Iterable[Value], element: ElementType) -> Range:
+        """What all members need. A constant so large that what was measured would lie within one
+        step (3.4e38 for an infinity that never came) is saturated.
+        """
+        measured, constant = list[Range](), list[Range]()
+        for value in members:
+            is_constant = self._graph.constant_data(value) is not None
+            (constant if is_constant else measured).append(self.of(value))
+        low, high = _hull(measured or constant)
+        lowest, highest = _hull([*measured, *constant])
+        first, last = element.limits
+        span = max(high, 0.0) - min(low, 0.0)
+        is_lost = highest - lowest > span * (last - first)
+        return (low, high) if span and is_lost else (lowest, highest)
+
     def _measured(self, value: Value) -> Range:
         data = self._graph.constant_data(value)
         if data is not None:
@@ -247,6 +261,11 @@ class _Ranges:
         # Outputs are what the application sees: nothing of theirs is cut off.
         calibration = Calibration(Method.MINMAX) if value in self._outputs else self._calibration
         return choose_range(self._profile.tensors[self._names[value]], calibration)
+
+
+def _hull(ranges: Iterable[Range]) -> Range:
+    lows, highs = zip(*ranges, strict=True)
+    return min(lows), max(highs)
 
 
 def _range_of(data: Array) -> Range:

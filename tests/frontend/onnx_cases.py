@@ -185,6 +185,8 @@ CASES: dict[str, tuple[Case, ...]] = {
             c([0, 0, 0], "int8"), c([5, 6, 7], _I32), _scale(2), c(7, "uint8"), transB=1),
         ms("QLinearSigmoid", *_bytes(2, 3), _scale(1 / 256), c(0, "uint8"), channels_last=0),
         ms("QLinearConcat", _scale(), c(3, "uint8"), *_bytes(2, 3), *_bytes(2, 1), axis=1),
+        ms("QLinearWhere", c([[True], [False]], "bool"), *_bytes(2, 3), *_bytes(3), _scale(2),
+            c(7, "uint8")),
         op("ConvInteger", x(1, 4, 5, dtype="uint8"), w(2, 4, 3).astype("int8"), c(3, "uint8"),
             c([1, 2], "int8"), pads=[1, 0]),
         op("MatMulInteger", x(2, 4, dtype="uint8"), x(4, 3, dtype="int8"), x(2, dtype="uint8"),
@@ -214,6 +216,11 @@ CASES: dict[str, tuple[Case, ...]] = {
             coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=3.5),
         op("Upsample", x(1, 2, 3, 4), c([1, 1, 2, 2], _F), mode="nearest", opset=9),
         op("Upsample", x(1, 2, 3, 4), scales=[1.0, 1.0, 2.0, 3.0], mode="linear", opset=7),
+    ),
+    "folding": (
+        op("Col2Im", x(1, 8, 6), c([4, 6]), c([2, 2]), strides=[2, 2], opset=18),
+        op("Col2Im", x(1, 4, 12), c([4, 5]), c([2, 2]), dilations=[1, 1], pads=[0, 0, 0, 0],
+            opset=18),
     ),
     "scan": (
         op("ArgMax", x(2, 3, 4), axis=1, keepdims=0, select_last_index=0),

@@ -60,7 +60,7 @@ def test_a_graph_captures_what_it_reads_and_does_not_make() -> None:
     ("name", "element"),
     [("FLOAT", F32), ("INT8", I8), ("UINT8", ElementType.UI8), ("INT16", ElementType.I16),
      ("INT32", ElementType.I32), ("INT64", I64), ("BOOL", ElementType.BOOL), ("DOUBLE", F32),
-     ("FLOAT16", F32), ("BFLOAT16", None), ("STRING", None)],
+     ("FLOAT16", F32), ("BFLOAT16", F32), ("STRING", None)],
 )  # fmt: skip
 def test_types_are_those_of_onnx(name: str, element: ElementType | None) -> None:
     assert element_of(getattr(onnx.TensorProto, name)) == (element, name)
@@ -161,6 +161,14 @@ def test_a_tensor_is_read_if_its_data_can_be_what_it_says(
         return
     data = tensor_data(tensor, None)
     assert (data.shape, data.reshape(-1).tolist()) == (tuple(change["dims"]), [1, 2])
+
+
+def test_numbers_in_bfloat16_are_read_as_float32() -> None:
+    tensor = onnx.helper.make_tensor("t", onnx.TensorProto.BFLOAT16, [3], [1.5, -2.0, 3.0e38])
+    data = tensor_data(tensor, None)
+    assert data.dtype == np.float32
+    assert data[:2].tolist() == [1.5, -2.0]
+    assert np.isclose(data[2], 3.0e38, rtol=2**-8)
 
 
 @pytest.mark.parametrize("kind", [1, 3, 7, 11])

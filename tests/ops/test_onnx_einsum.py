@@ -33,6 +33,12 @@ CASES: dict[str, tuple[str, list[tuple[int, ...]]]] = {
     "an ellipsis without an arrow": ("...ij,...jk", [(2, 2, 3), (2, 3, 4)]),
     "three operands": ("ij,jk,kl->il", [(2, 3), (3, 4), (4, 5)]),
     "blanks": (" i j , j k -> i k ", [(2, 3), (3, 4)]),
+    "a diagonal": ("ii->i", [(3, 3)]),
+    "diagonals of a batch, between other axes": ("ibi->bi", [(3, 2, 3)]),
+    "a diagonal of three axes": ("iiki->ki", [(3, 3, 2, 3)]),
+    "two diagonals": ("iijj->ji", [(3, 3, 2, 2)]),
+    "a trace": ("bii", [(2, 3, 3)]),
+    "a diagonal times a matrix": ("ii,ij->ij", [(3, 3), (3, 4)]),
     "capitals": ("iJ,Jk->ik", [(2, 3), (3, 4)]),
 }
 
@@ -68,8 +74,8 @@ def test_a_constant_matrix_makes_a_fully_connected_layer() -> None:
 @pytest.mark.parametrize(
     ("equation", "shapes", "said"),
     [
-        ("ii->i", [(3, 3)], "GM105: Einsum: 'ii->i' takes a diagonal"),
-        ("ij,jk->ii", [(2, 3), (3, 4)], "takes a diagonal"),
+        ("ii->i", [(3, 2)], "GM106: Einsum: axis i has 2 and 3 elements"),
+        ("ij,jk->ii", [(2, 3), (3, 4)], "has an axis twice in its result"),
         ("ij->k", [(2, 3)], "GM106: Einsum: no operand has the axis k"),
         ("ij", [(2, 3, 4)], "GM106: Einsum: 'ij' of a tensor of rank 3"),
         ("ij,jk->ik", [(2, 3)], "GM106: Einsum: 'ij,jk->ik' for 1 operands"),

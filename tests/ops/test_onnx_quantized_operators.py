@@ -68,7 +68,7 @@ def microsoft_model(kind: str, operands: list[Any], attributes: dict[str, Any]) 
             names.append(f"c{position}")
             constants.append(onnx.numpy_helper.from_array(operand, names[-1]))
     node = helper.make_node(kind, names, ["y"], domain="com.microsoft", **attributes)
-    element = inputs[0].type.tensor_type.elem_type
+    element = inputs[-1].type.tensor_type.elem_type
     y = helper.make_tensor_value_info("y", element, None)
     graph = helper.make_graph([node], "main", inputs, [y], constants)
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
@@ -175,6 +175,16 @@ def test_concatenations_of_onnxruntime() -> None:
     ]  # fmt: skip
     data = microsoft_model("QLinearConcat", operands, {"axis": 1})
     check_to_a_step(data, oracle=run_onnxruntime)
+
+
+def test_choices_of_onnxruntime() -> None:
+    operands = [
+        ("mask", "bool", (2, 1)),
+        ("a", "uint8", (2, 3)), scale(0.05), point("uint8", -7),
+        ("b", "uint8", (3,)), scale(0.1), point("uint8", 5),
+        scale(0.1), point("uint8", 5),
+    ]  # fmt: skip
+    check_to_a_step(microsoft_model("QLinearWhere", operands, {}), oracle=run_onnxruntime)
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["known", "computed"])

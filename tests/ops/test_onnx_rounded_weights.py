@@ -118,6 +118,27 @@ def test_an_lstm_with_rounded_weights(direction: str, per_column: bool, dtype: s
     check_model(data, oracle=run_onnxruntime, rtol=0.05)
 
 
+@pytest.mark.parametrize("per_column", [False, True], ids=["a scale a matrix", "a scale a column"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+def test_a_product_that_onnxruntime_joined(dtype: str, per_column: bool, bias: bool) -> None:
+    """What its optimizer makes of a product of `quantize_dynamic`."""
+    zero = 0 if dtype == "int8" else 131
+    stored = RANDOM.integers(zero - 60, zero + 60, (6, 5)).astype(dtype)
+    scales = RANDOM.uniform(0.01, 0.02, 5 if per_column else 1).astype(np.float32)
+    points = np.full(scales.shape, zero, dtype)
+    added = RANDOM.normal(size=5).astype(np.float32) if bias else None
+    real = (stored.astype(np.float32) - zero) * scales
+
+    def by_numbers(_: bytes, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return [np.asarray(inputs[0] @ real + (0 if added is None else added), np.float32)]
+
+    data = model_of("DynamicQuantizeMatMul", [(3, 6), stored, scales, points, added], {})
+    check_model(data, oracle=by_numbers, rtol=1e-5)
+    check_model(data, oracle=run_onnxruntime, rtol=0.05)
+    assert any("1 layer has rounded weights" in note for note in notes_on_file(data, "m.onnx"))
+
+
 def dynamic_model(kind: str, columns: bool = False, **change: Any) -> tuple[bytes, np.ndarray]:
     """What quantize_dynamic writes, and the weights' real values; `change` breaks the pattern."""
     helper, numpy_helper = onnx.helper, onnx.numpy_helper

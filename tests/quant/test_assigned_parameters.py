@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,14 @@ def compared(n: Network) -> Value:
     return n(Select(), mask, a, b, name="y")
 
 
+def replaced(n: Network, constant: float) -> Value:
+    """Where `a` is the greater, a number of its own."""
+    a = n.fully(n.x(2, 4), 3, "a")
+    mask = n(Greater(), a, n.x(2, 3), name="k", like=TensorType((1,), ElementType.BOOL))
+    other = n.constant(np.full((1, 1), constant, np.float32), name="c")
+    return n(Select(), mask, other, a, name="y")
+
+
 def attention(n: Network) -> Value:
     x = n.x(1, 3, 4)
     scores = n(BatchMatMul(adj_y=True), x, n(Tanh(), x, name="k"), name="s")
@@ -133,6 +142,8 @@ NETWORKS: dict[str, Make] = {
         Maximum(), n.fully(n.x(2, 4), 3, "a"), n.fully(n.x(2, 4), 3, "b"), name="y"
     ),
     "a choice": compared,
+    "a constant in places of a tensor": lambda n: replaced(n, 100.0),
+    "a constant beyond what samples hold": lambda n: replaced(n, 3e38),
     "attention": attention,
     "several outputs": several,
     "an operator without int8": lambda n: n.fully(n(Sin(), n.x(2, 4), name="i"), 3, "y"),
@@ -217,3 +228,17 @@ def test_parameters_follow_from_ranges_as_recorded(golden: Callable[..., None]) 
             quantized = quantize_graph(graph, profile_of(graph), options)
             text += f"{name}, {title}\n{told(quantized)}\n\n"
     golden("assigned_parameters.txt", text)
+
+
+def test_scales_too_far_apart_for_integers_are_passed_as_real_numbers() -> None:
+    network = Network()
+    graph = network.finish(compared(network))
+    profile = profile_of(graph)
+    profile.tensors["a"] = replace(profile.tensors["a"], low=-1e30, high=1e30)
+    quantized = quantize_graph(graph, profile, QuantizationOptions(int16=("select",)))
+    y = quantized.outputs[0]
+    path = []
+    while (node := quantized.producers[y]) and not isinstance(node.op, Select):
+        path.append(node.op.name)
+        y = node.inputs[0]
+    assert path == ["quantize", "dequantize"]

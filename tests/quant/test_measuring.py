@@ -14,11 +14,12 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Operation
 from glowmcu.ops.activation import Abs, Neg, Relu
 from glowmcu.ops.elementwise import Add
+from glowmcu.ops.reduction import Sum
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Slice
 from glowmcu.ops.tiling import BroadcastTo
 from glowmcu.ops.transpose import Reverse
-from glowmcu.quant.batching import _near, batched, batches_agree
+from glowmcu.quant.batching import _near, batched, batches_agree, stacked
 from glowmcu.quant.profile import TensorProfile, merge_tensors
 from glowmcu.quant.profiling import (
     BATCH_SIZE,
@@ -29,6 +30,7 @@ from glowmcu.quant.profiling import (
     in_batches,
     run_samples,
 )
+from glowmcu.quant.real_outputs import real_outputs
 from glowmcu.quant.sample_source import SampleSource, evenly_picked, paths_of
 from glowmcu.quant.samples import Samples, joined, samples_of
 from tests.ir.graphs import GraphBuilder
@@ -183,6 +185,22 @@ def test_samples_that_allow_no_batches_run_one_by_one() -> None:
     flat = graph.finish(graph.add(Reshape((6,)), x))
     assert counts(flat, samples_of(flat, draw(1, 5, 2, 3))) == [1] * 5
     assert batched(flat, 2) is None
+
+
+@pytest.mark.parametrize("what", ["a sum of all", "a constant"])
+def test_results_without_an_axis_of_samples_are_found_one_by_one(what: str) -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 3), "x")
+    other = graph.add(Sum((0, 1), False), x) if what == "a sum of all" else draw(2, 2)
+    other = other if isinstance(other, Value) else graph.constant(other, name="c")
+    made = graph.finish(graph.add(Relu(), x), other)
+    assert counts(made, samples_of(made, draw(1, 5, 3))) == [1] * 5
+    found = real_outputs(made, samples_of(made, draw(1, 5, 3)))
+    assert [array.shape[0] for array in found] == [5, 5]
+
+
+def test_an_input_may_be_one_number() -> None:
+    assert stacked([[np.array(2.0)]]) == [np.array(2.0)]
     large = sums(2**21, 1)
     assert counts(large, samples_of(large, np.zeros((3, 2**21), np.float32))) == [1] * 3
 

@@ -11,7 +11,7 @@ from glowmcu.ops.cast import Cast
 
 @importer("Cast")
 def import_cast(state: Import, op: NodeRecord) -> None:
-    """To a type of the IR; to float32 where float16 or double is asked for."""
+    """To a type of the IR; to float32 where another float is asked for."""
     element, type_name = element_of(op.integer("to", 0))
     if element is None:
         known = ", ".join(item.value for item in ElementType)

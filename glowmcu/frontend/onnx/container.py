@@ -273,6 +273,7 @@ _ELEMENTS = {
     "BOOL": ElementType.BOOL,
     # The only float that the IR has.
     "FLOAT16": ElementType.F32,
+    "BFLOAT16": ElementType.F32,
     "DOUBLE": ElementType.F32,
 }
 
@@ -349,6 +350,8 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
         raise Unsupported("GM105", f"tensor {tensor.name!r} is damaged: {cause}") from cause
     if type_name in FOUR_BITS:
         data = data.astype(np.int8)
+    if type_name == "BFLOAT16":  # no type of numpy's own
+        data = data.astype(np.float32)
     return np.asarray(data, order="C")
 
 

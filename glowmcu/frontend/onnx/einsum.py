@@ -18,6 +18,7 @@ from glowmcu.ir.types import Shape
 from glowmcu.ops.elementwise import Mul
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 from glowmcu.ops.reduction import Sum
+from glowmcu.ops.slicing import Slice
 from glowmcu.ops.transpose import Transpose
 
 _EQUATION = re.compile(r"[A-Za-z.]*(?:,[A-Za-z.]*)*(?:->[A-Za-z.]*)?")
@@ -41,10 +42,13 @@ class _Term:
 
 @importer("Einsum")
 def import_einsum(state: Import, op: NodeRecord) -> None:
-    """Matrix products, products, sums and transpositions; a letter stands once in an operand."""
+    """Matrix products, products, sums, transpositions and diagonals of operands."""
     values = [state.value(op, position) for position in range(len(op.inputs))]
     operands, result = _parsed(op.text("equation", ""), [value.type.rank for value in values])
-    terms = [_Term(value, axes) for value, axes in zip(values, operands, strict=True)]
+    terms = [
+        _diagonal(state, op, _Term(value, axes))
+        for value, axes in zip(values, operands, strict=True)
+    ]
     terms = _without_broadcast_axes(state, op, terms)
     while len(terms) > 1:
         kept = {*result, *(axis for term in terms[2:] for axis in term.axes)}
@@ -78,20 +82,41 @@ def _parsed(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
         operand.replace("...", _digits(count), 1)
         for operand, count in zip(operands, unnamed, strict=True)
     ]
-    for axes in (*filled, result):
-        if "." in axes:
-            raise Unsupported("GM106", f"Einsum: {equation[:80]!r} has a dot that is no ellipsis")
-        if len(set(axes)) < len(axes):
-            raise Unsupported(
-                "GM105",
-                f"Einsum: {equation[:80]!r} takes a diagonal",
-                "in PyTorch: (x * torch.eye(n)).sum(-1) of these two axes is the diagonal, too",
-            )
+    if any("." in axes for axes in (*filled, result)):
+        raise Unsupported("GM106", f"Einsum: {equation[:80]!r} has a dot that is no ellipsis")
+    if len(set(result)) < len(result):
+        raise Unsupported("GM106", f"Einsum: {equation[:80]!r} has an axis twice in its result")
     return filled, result
 
 
 def _digits(count: int) -> str:
     return _UNNAMED[:count][::-1]
+
+
+def _diagonal(state: Import, op: NodeRecord, term: _Term) -> _Term:
+    """Of a letter that stands for several axes, the places that are the same on all of them."""
+    for axis in dict.fromkeys(term.axes):
+        count = term.axes.count(axis)
+        if count == 1:
+            continue
+        lengths = {n for a, n in zip(term.axes, term.value.type.shape, strict=True) if a == axis}
+        if len(lengths) > 1:
+            sizes = " and ".join(map(str, sorted(lengths)))
+            raise Unsupported("GM106", f"Einsum: axis {axis} has {sizes} elements")
+        (size,) = lengths
+        others = term.axes.replace(axis, "")
+        places = [p for p, a in enumerate(term.axes) if a != axis]
+        places += [p for p, a in enumerate(term.axes) if a == axis]
+        quantization = term.value.type.quantization
+        moved = state.add(op, Transpose(tuple(places)), [term.value], quantization=quantization)
+        outer = tuple(term.value.type.shape[p] for p in places[: len(others)])
+        flat = reshaped(state, op, moved, (*outer, size**count))
+        stride = sum(size**power for power in range(count))
+        zeros, ones = (0,) * len(outer), (1,) * len(outer)
+        taken = Slice((*zeros, 0), (*outer, size), (*ones, stride))
+        value = state.add(op, taken, [flat], quantization=quantization)
+        term = _Term(value, others + axis)
+    return term
 
 
 def _without_broadcast_axes(state: Import, op: NodeRecord, terms: list[_Term]) -> list[_Term]:

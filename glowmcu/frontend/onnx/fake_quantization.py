@@ -38,7 +38,7 @@ def import_quant(state: Import, op: NodeRecord) -> None:
     point = state.constant(op, 2, "the zero point").astype(np.float32)
     bits = _one_number(state, op, 3, "the number of bits")
     if not (np.isfinite(scale) & (scale > 0)).all():
-        raise Unsupported("GM105", f"{op.kind}: a scale is not positive")
+        raise Unsupported("GM105", f"{op.kind}: a scale is not positive and finite")
     low, high = _limits(op, bits)
     rounding = op.text("rounding_mode", "ROUND").upper()
     if rounding not in _ROUNDINGS:

@@ -11,7 +11,7 @@ from glowmcu.input_options import InputOptions
 #: `double` among ONNX's element types.
 _DOUBLE = 11
 #: Operators of onnxruntime's with rounded weights alone.
-_ROUNDED = ("DynamicQuantizeLSTM", "MatMulNBits")
+_ROUNDED = ("DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulNBits")
 
 
 def notes_on_onnx(

@@ -185,7 +185,7 @@ def _quantization(state: Import, op: NodeRecord, stored: Value | None) -> Quanti
     scales = state.constant(op, 1, "the scale").astype(np.float32)
     points = state.constant(op, 2, "the zero point") if state.has(op, 2) else np.zeros(1, np.int64)
     if not (np.isfinite(scales) & (scales > 0)).all():
-        raise Unsupported("GM105", f"{op.kind}: a scale is not positive")
+        raise Unsupported("GM105", f"{op.kind}: a scale is not positive and finite")
     if points.size not in (1, scales.size):
         raise Unsupported("GM106", f"{op.kind}: {scales.size} scales, {points.size} zero points")
     numbers = tuple(float(item) for item in scales.reshape(-1))

@@ -122,6 +122,14 @@ def import_qlinear_concat(state: Import, op: NodeRecord) -> None:
     _bind_quantized(state, op, real, 0)
 
 
+@importer("QLinearWhere", domain=MICROSOFT)
+def import_qlinear_where(state: Import, op: NodeRecord) -> None:
+    """A condition, then two tensors with a scale each."""
+    operands = (op.inputs[0], _real(state, op, 1), _real(state, op, 4))
+    real = run(state, op, "Where", operands, f"{op.outputs[0]}/real")
+    _bind_quantized(state, op, real, 7)
+
+
 @importer("ConvInteger")
 def import_conv_integer(state: Import, op: NodeRecord) -> None:
     """int32 sums of the differences to the zero points; the weights' may be one a channel."""

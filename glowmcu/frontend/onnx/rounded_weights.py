@@ -100,6 +100,19 @@ def _zero_points(state: Import, op: NodeRecord, columns: int, blocks: int, bits:
     return points.reshape(columns, row)[:, :blocks].astype(np.float32)
 
 
+@importer("DynamicQuantizeMatMul", domain=MICROSOFT)
+def import_dynamic_matmul(state: Import, op: NodeRecord) -> None:
+    """MatMul with int8 or uint8 weights, then a bias; a scale a matrix or a column."""
+    x, weights, scale, point, bias = (*op.inputs, *[""] * 5)[:5]
+    first = op.outputs[0]
+    axis = state.value(op, 1).type.rank - 1
+    operands = tuple(filter(None, (weights, scale, point)))
+    real = run(state, op, "DequantizeLinear", operands, f"{first}/weights", {"axis": axis})
+    product = run(state, op, "MatMul", (x, real), f"{first}/product" if bias else first)
+    if bias:
+        run(state, op, "Add", (product, bias), first)
+
+
 @importer("DynamicQuantizeLSTM", domain=MICROSOFT)
 def import_dynamic_lstm(state: Import, op: NodeRecord) -> None:
     """LSTM with int8 weights, of which rows are inputs; a scale a matrix or a column."""

@@ -109,6 +109,6 @@ def _scalar_number(state: Import, op: NodeRecord, position: int, what: str) -> f
 def _stored(op: NodeRecord, values: Array) -> Array:
     """In the type that `output_datatype` names; other floats become float32."""
     element, name = element_of(op.integer("output_datatype", _FLOAT))
-    if element is None and name != "BFLOAT16":
+    if element is None:
         raise Unsupported("GM105", f"{op.kind} of {name} is not supported")
-    return values.astype(np.float32 if element is None else element.numpy)
+    return values.astype(element.numpy)

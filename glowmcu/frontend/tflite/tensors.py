@@ -144,7 +144,8 @@ def _positive_scales(
     if all(0.0 < scale < math.inf for scale in record.scales):
         return record.scales
     if not all(0.0 <= scale < math.inf for scale in record.scales):
-        raise Unsupported("GM105", f"tensor {record.name!r} has a scale that is not positive")
+        what = "has a scale that is not positive and finite"
+        raise Unsupported("GM105", f"tensor {record.name!r} {what}")
     if record.data is None:
         return tuple(scale or _SCALE_OF_NOTHING for scale in record.scales)
     data = _stored(record, TensorType(record.shape, element))
