@@ -13,6 +13,21 @@ from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.matmul import BatchMatMul
 from glowmcu.ops.slicing import Slice
+from glowmcu.ops.transpose_conv import TransposeConv2D
+
+
+def _group(build: Builder, x: Value, number: int, groups: int) -> Value:
+    """The channels of one group, on the last axis."""
+    if groups == 1:
+        return x
+    *outer, channels = x.type.shape
+    size = (*outer, channels // groups)
+    begin = (*(0 for _ in outer), number * size[-1])
+    return build.add(Slice(begin, size, (1,) * len(size)), x)
+
+
+def _together(build: Builder, parts: Sequence[Value], axis: int) -> Value:
+    return parts[0] if len(parts) == 1 else build.add(Concatenation(axis), *parts)
 
 
 def _windows(node: Node) -> Windows:
@@ -36,35 +51,71 @@ def _joined(build: Builder, parts: Sequence[Value], kernel: Pair) -> Value:
     """Parts (O, 1, 1, I) by tap as OHWI."""
     width = kernel[1]
     rows = [parts[at : at + width] for at in range(0, len(parts), width)]
-    lines = [row[0] if width == 1 else build.add(Concatenation(2), *row) for row in rows]
-    return lines[0] if len(lines) == 1 else build.add(Concatenation(1), *lines)
+    return _together(build, [_together(build, row, 2) for row in rows], 1)
 
 
 @gradient(Conv2D)
 def conv_2d_gradient(build: Builder, node: Node, upstream: Value) -> Sequence[Value]:
-    """For each tap: g w for what it sees, g^T x for its weights."""
+    """For each tap and group: g w for what it sees, g^T x for its weights."""
     assert isinstance(node.op, Conv2D)
     x, weights, _ = node.inputs
-    channels, (outputs, _, _, inputs) = x.type.shape[3], weights.type.shape
-    if inputs != channels:
-        raise NoGradient(f"a convolution of {channels // inputs} groups")
+    outputs, inputs = weights.type.shape[0], weights.type.shape[3]
+    groups = x.type.shape[3] // inputs
     windows = _windows(node)
     given = build.through_clamp(node.output, node.op.clamp, upstream)
     pixels, image = given.type.element_count // outputs, given.type.shape[:3]
     flat = build.reshape(given, (pixels, outputs))
+    apart = [_group(build, flat, number, groups) for number in range(groups)]
     padded = windows.padded(build, x)
     of_weights = []
     for tap in windows.taps:
-        seen = build.reshape(windows.seen(build, padded, tap), (pixels, inputs))
-        of_tap = outer_product(build, flat, seen)
-        of_weights.append(build.reshape(of_tap, (outputs, 1, 1, inputs)))
+        seen = build.reshape(windows.seen(build, padded, tap), (pixels, x.type.shape[3]))
+        of_tap = [
+            outer_product(build, part, _group(build, seen, number, groups))
+            for number, part in enumerate(apart)
+        ]
+        of_weights.append(build.reshape(_together(build, of_tap, 0), (outputs, 1, 1, inputs)))
 
     def of_tap_inputs(tap: Pair) -> Value:
-        own = build.reshape(_weights_of(build, weights, tap), (outputs, inputs))
-        return build.reshape(build.add(BatchMatMul(), flat, own), (*image, inputs))
+        own = build.reshape(_weights_of(build, weights, tap), (groups, outputs // groups, inputs))
+        parts = []
+        for number, part in enumerate(apart):
+            begin, size = (number, 0, 0), (1, *own.type.shape[1:])
+            rows = own if groups == 1 else build.add(Slice(begin, size, (1, 1, 1)), own)
+            parts.append(build.add(BatchMatMul(), part, build.reshape(rows, size[1:])))
+        return build.reshape(_together(build, parts, 1), (*image, x.type.shape[3]))
 
     joined, of_bias = _joined(build, of_weights, windows.kernel), build.sum(flat, (0,))
     return windows.gathered(build, of_tap_inputs), joined, of_bias
+
+
+@gradient(TransposeConv2D)
+def transpose_conv_2d_gradient(build: Builder, node: Node, upstream: Value) -> Sequence[Value]:
+    """For each tap: g w of the pixels that it adds to, and their g^T x for its weights."""
+    op, (x, weights, _) = node.op, node.inputs
+    assert isinstance(op, TransposeConv2D)
+    (outputs, rows, columns, inputs), (n, height, width, channels) = (
+        weights.type.shape, x.type.shape,
+    )  # fmt: skip
+    if channels != inputs:
+        raise NoGradient(f"a transposed convolution of {channels // inputs} groups")
+    windows = Windows(
+        node.output.type.shape, (height, width), (rows, columns),
+        op.strides, op.dilations, (*op.padding, 0, 0),
+    )  # fmt: skip
+    given = build.through_clamp(node.output, op.clamp, upstream)
+    padded, flat = windows.padded(build, given), build.reshape(x, (n * height * width, inputs))
+    of_weights, of_input = [], None
+    for tap in windows.taps:
+        seen = build.reshape(windows.seen(build, padded, tap), (n * height * width, outputs))
+        own = build.reshape(_weights_of(build, weights, tap), (outputs, inputs))
+        part = build.add(BatchMatMul(), seen, own)
+        of_input = part if of_input is None else build.plus(of_input, part)
+        of_tap = outer_product(build, seen, flat)
+        of_weights.append(build.reshape(of_tap, (outputs, 1, 1, inputs)))
+    joined, of_bias = _joined(build, of_weights, windows.kernel), build.sum(given, (0, 1, 2))
+    assert of_input is not None
+    return build.reshape(of_input, x.type.shape), joined, of_bias
 
 
 @gradient(DepthwiseConv2D)

@@ -39,8 +39,8 @@ def gradients(
     found: dict[Value, Value] = dict(upstream)
     firsts = _first_readers(nodes, targets)
     for node in reversed(nodes):
-        given = found.get(node.outputs[0]) if node.outputs else None
-        if given is None or node not in depends:
+        given = [found.get(value) for value in node.outputs]
+        if node not in depends or not any(given):
             continue
         try:
             parts = rule_of(node.op)(build, node, given)

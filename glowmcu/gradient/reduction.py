@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from glowmcu.gradient.builder import Builder
 from glowmcu.gradient.rules import gradient
@@ -10,7 +11,17 @@ from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.types import ElementType
 from glowmcu.ops.comparison import Equal, Select
 from glowmcu.ops.division import Div
-from glowmcu.ops.reduction import Mean, ReduceMax, ReduceMin, ReduceSumSquare, Reduction, Sum
+from glowmcu.ops.real_functions import Sign
+from glowmcu.ops.reduction import (
+    Mean,
+    ReduceMax,
+    ReduceMin,
+    ReduceSumAbsolute,
+    ReduceSumSquare,
+    Reduction,
+    Sum,
+)
+from glowmcu.ops.scan import CumSum
 
 
 def _spread(build: Builder, node: Node, value: Value) -> Value:
@@ -36,6 +47,19 @@ def sum_square_gradient(build: Builder, node: Node, upstream: Value) -> Sequence
     """2 x."""
     (x,) = node.inputs
     return (build.times(x, build.scaled(_spread(build, node, upstream), 2.0)),)
+
+
+@gradient(ReduceSumAbsolute)
+def sum_absolute_gradient(build: Builder, node: Node, upstream: Value) -> Sequence[Value]:
+    """The sign."""
+    return (build.times(build.add(Sign(), node.inputs[0]), _spread(build, node, upstream)),)
+
+
+@gradient(CumSum)
+def cumsum_gradient(build: Builder, node: Node, upstream: Value) -> Sequence[Value]:
+    """The running sums from the other end."""
+    assert isinstance(node.op, CumSum)
+    return (build.add(replace(node.op, reverse=not node.op.reverse), upstream),)
 
 
 @gradient(ReduceMax, ReduceMin)

@@ -18,7 +18,11 @@ from glowmcu.ir.operation import Operation
 #: they belong to. Raises NoGradient.
 Rule = Callable[[Builder, Node, Value], Sequence[Value | None]]
 
-_RULES: dict[type[Operation], Rule] = {}
+#: The same of an operator with several results, from the gradients of all; None for one that the
+#: value in question does not depend on.
+RuleOfResults = Callable[[Builder, Node, Sequence[Value | None]], Sequence[Value | None]]
+
+_RULES: dict[type[Operation], RuleOfResults] = {}
 
 
 class NoGradient(Exception):
@@ -26,9 +30,29 @@ class NoGradient(Exception):
 
 
 def gradient(*operations: type[Operation]) -> Callable[[Rule], Rule]:
-    """Decorator: the rule of `operations`."""
+    """Decorator: the rule of `operations`, of whose results the first alone has a gradient."""
 
     def register(rule: Rule) -> Rule:
+        def of_results(
+            build: Builder, node: Node, upstreams: Sequence[Value | None]
+        ) -> Sequence[Value | None]:
+            first, *others = upstreams
+            if first is None or any(others):
+                raise NoGradient(f"a result of {node.op.name} other than the first")
+            return rule(build, node, first)
+
+        gradient_of_results(*operations)(of_results)
+        return rule
+
+    return register
+
+
+def gradient_of_results(
+    *operations: type[Operation],
+) -> Callable[[RuleOfResults], RuleOfResults]:
+    """Decorator: the rule of `operations` with several results."""
+
+    def register(rule: RuleOfResults) -> RuleOfResults:
         for operation in operations:
             assert operation not in _RULES, operation
             _RULES[operation] = rule
@@ -37,13 +61,13 @@ def gradient(*operations: type[Operation]) -> Callable[[Rule], Rule]:
     return register
 
 
-def load_rules() -> dict[type[Operation], Rule]:
+def load_rules() -> dict[type[Operation], RuleOfResults]:
     """All rules by operator."""
     import_members("glowmcu.gradient")
     return dict(_RULES)
 
 
-def rule_of(operation: Operation) -> Rule:
+def rule_of(operation: Operation) -> RuleOfResults:
     """The operator's rule. Raises NoGradient if there is none."""
     rule = load_rules().get(type(operation))
     if rule is None:

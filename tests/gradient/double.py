@@ -34,7 +34,8 @@ def _evaluate(node: Node, inputs: list[Array]) -> Array:
         return op.data.astype(np.float64) if op.data.dtype == np.float32 else op.data
     result = np.asarray(_MEANING[op.name](op, *inputs))
     assert result.shape == node.outputs[0].type.shape, op.name
-    assert result.dtype in (np.dtype(np.float64), np.dtype(np.bool_)), op.name
+    places = all(array.dtype == np.int32 for array in inputs)
+    assert result.dtype in (np.int32 if places else np.float64, np.bool_), op.name
     return result
 
 
@@ -107,10 +108,26 @@ def _pixels(
 
 
 def _conv(op: Any, x: Array, weights: Array, bias: Array) -> Array:
-    _, kh, kw, _ = weights.shape
-    taps, _ = _pixels(op, x, (kh, kw), 0.0)
-    total = sum(tap @ weights[:, i // kw, i % kw].T for i, tap in enumerate(taps))
-    return _clamped(np.asarray(total + bias), op.clamp)
+    _, kh, kw, inputs = weights.shape
+    groups = x.shape[3] // inputs
+    parts = []
+    for own, part in zip(np.split(weights, groups), np.split(x, groups, axis=3), strict=True):
+        taps, _ = _pixels(op, part, (kh, kw), 0.0)
+        parts.append(sum(tap @ own[:, i // kw, i % kw].T for i, tap in enumerate(taps)))
+    return _clamped(np.concatenate(parts, axis=3) + bias, op.clamp)
+
+
+def _transposed_conv(op: Any, x: Array, weights: Array, bias: Array) -> Array:
+    """Every pixel adds its window to the result."""
+    n, height, width, _ = x.shape
+    outputs, kh, kw, _ = weights.shape
+    result = np.zeros((n, *op.size, outputs)) + bias
+    for y, column, ky, kx in itertools.product(*map(range, (height, width, kh, kw))):
+        row = y * op.strides[0] + ky * op.dilations[0] - op.padding[0]
+        place = column * op.strides[1] + kx * op.dilations[1] - op.padding[1]
+        if 0 <= row < op.size[0] and 0 <= place < op.size[1]:
+            result[:, row, place] += x[:, y, column] @ weights[:, ky, kx].T
+    return _clamped(result, op.clamp)
 
 
 def _depthwise(op: Any, x: Array, weights: Array, bias: Array) -> Array:
@@ -149,6 +166,94 @@ def _sliced(op: Any, x: Array) -> Array:
     return x[np.ix_(*places)]
 
 
+def _gathered(op: Any, x: Array, indices: Array) -> Array:
+    return np.take(x, indices, axis=op.axis)
+
+
+def _gathered_by_coordinates(op: Any, x: Array, indices: Array) -> Array:
+    return np.asarray([x[tuple(place)] for place in indices])
+
+
+def _gathered_elements(op: Any, x: Array, indices: Array) -> Array:
+    result = np.empty(indices.shape)
+    for place in np.ndindex(*indices.shape):
+        taken = list(place)
+        taken[op.axis] = indices[place]
+        result[place] = x[tuple(taken)]
+    return result
+
+
+def _scattered(op: Any, x: Array, indices: Array, updates: Array) -> Array:
+    result = x.astype(np.float64)
+    for place in np.ndindex(*indices.shape[:-1]):
+        result[tuple(indices[place])] += updates[place]
+    return result
+
+
+def _scattered_elements(op: Any, x: Array, indices: Array, updates: Array) -> Array:
+    result = x.astype(np.float64)
+    for place in np.ndindex(*indices.shape):
+        taken = list(place)
+        taken[op.axis] = indices[place]
+        result[tuple(taken)] += updates[place]
+    return result
+
+
+def _running_sum(op: Any, x: Array) -> Array:
+    rows = np.moveaxis(x, op.axis, 0)[:: -1 if op.reverse else 1]
+    sums = [rows[: i + (not op.exclusive)].sum(0) for i in range(len(rows))]
+    return np.moveaxis(np.stack(sums)[:: -1 if op.reverse else 1], 0, op.axis)
+
+
+def _blocks_to_depth(op: Any, x: Array) -> Array:
+    corners = itertools.product(range(op.block), repeat=2)
+    return np.concatenate([x[:, y :: op.block, c :: op.block] for y, c in corners], axis=-1)
+
+
+def _depth_to_blocks(op: Any, x: Array) -> Array:
+    n, height, width, depth = x.shape
+    result = np.empty((n, height * op.block, width * op.block, depth // op.block**2))
+    corners = itertools.product(range(op.block), repeat=2)
+    parts = np.split(x, op.block**2, axis=-1)
+    for (y, c), part in zip(corners, parts, strict=True):
+        result[:, y :: op.block, c :: op.block] = part
+    return result
+
+
+def _blocks_to_batch(op: Any, x: Array) -> Array:
+    top, left, bottom, right = op.padding
+    padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
+    rows, columns = op.block
+    corners = itertools.product(range(rows), range(columns))
+    return np.concatenate([padded[:, y::rows, c::columns] for y, c in corners], axis=0)
+
+
+def _batch_to_blocks(op: Any, x: Array) -> Array:
+    (rows, columns), (top, left, bottom, right) = op.block, op.crops
+    n, height, width, depth = x.shape
+    whole = np.empty((n // (rows * columns), height * rows, width * columns, depth))
+    corners = itertools.product(range(rows), range(columns))
+    for (y, c), part in zip(corners, np.split(x, rows * columns), strict=True):
+        whole[:, y::rows, c::columns] = part
+    return whole[:, top : whole.shape[1] - bottom, left : whole.shape[2] - right]
+
+
+def _lengths_one(op: Any, x: Array) -> Array:
+    lengths = np.linalg.norm(x, axis=-1, keepdims=True)
+    return np.asarray(x / np.maximum(lengths, op.epsilon))
+
+
+def _standardized(op: Any, x: Array) -> Array:
+    offsets = x - x.mean(-1, keepdims=True) * op.center
+    return np.asarray(offsets / np.sqrt((offsets**2).mean(-1, keepdims=True) + op.epsilon))
+
+
+def _gelu(op: Any, x: Array) -> Array:
+    if op.approximate:
+        return np.asarray(x / (1 + np.exp(-2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))
+    return np.asarray(x * np.vectorize(math.erfc)(-x / math.sqrt(2)) / 2)
+
+
 def _reduced(function: Callable[..., Array]) -> Callable[..., Array]:
     return lambda op, x: function(x, axis=op.axes, keepdims=op.keep_dims)
 
@@ -182,9 +287,58 @@ _MEANING: dict[str, Callable[..., Any]] = {
     "power": lambda op, x: x**op.exponent,
     "sin": lambda op, x: np.sin(x),
     "cos": lambda op, x: np.cos(x),
+    "tan": lambda op, x: np.tan(x),
+    "asin": lambda op, x: np.arcsin(x),
+    "acos": lambda op, x: np.arccos(x),
+    "atan": lambda op, x: np.arctan(x),
+    "sinh": lambda op, x: np.sinh(x),
+    "cosh": lambda op, x: np.cosh(x),
+    "asinh": lambda op, x: np.arcsinh(x),
+    "acosh": lambda op, x: np.arccosh(x),
+    "atanh": lambda op, x: np.arctanh(x),
+    "erf": lambda op, x: np.vectorize(math.erf)(x),
+    "ceil": lambda op, x: np.ceil(x),
+    "floor": lambda op, x: np.floor(x),
+    "round": lambda op, x: np.round(x),
+    "pow": lambda op, a, b: a**b,
+    "atan2": lambda op, a, b: np.arctan2(a, b),
+    "selu": lambda op, x: op.gamma * np.where(x > 0, x, op.alpha * (np.exp(x) - 1)),
+    "celu": lambda op, x: np.where(x > 0, x, op.alpha * (np.exp(x / op.alpha) - 1)),
+    "softplus": lambda op, x: np.log(1 + np.exp(x)),
+    "softsign": lambda op, x: x / (1 + np.abs(x)),
+    "mish": lambda op, x: x * np.tanh(np.log(1 + np.exp(x))),
+    "swish": lambda op, x: x / (1 + np.exp(-op.alpha * x)),
+    "gelu": _gelu,
+    "hard_sigmoid": lambda op, x: np.clip(op.alpha * x + op.beta, 0, 1),
+    "thresholded_relu": lambda op, x: np.where(x > op.alpha, x, 0),
+    "shrink": lambda op, x: np.where(np.abs(x) > op.threshold, x - np.sign(x) * op.bias, 0),
+    "prelu": lambda op, x, alpha: np.where(x > 0, x, x * alpha),
+    "cumsum": _running_sum,
+    "reduce_sum_absolute": lambda op, x: np.abs(x).sum(op.axes, keepdims=op.keep_dims),
+    "l2_normalization": _lengths_one,
+    "mean_variance_normalization": _standardized,
+    "gather": _gathered,
+    "gather_nd": _gathered_by_coordinates,
+    "gather_elements": _gathered_elements,
+    "scatter_nd": _scattered,
+    "scatter_elements": _scattered_elements,
+    "mirror_pad": lambda op, x: np.pad(
+        x, op.paddings, mode="symmetric" if op.edge_twice else "reflect"
+    ),
+    "split": lambda op, x: np.split(x, np.cumsum(op.sizes)[:-1], op.axis)[0].reshape(
+        [n for axis, n in enumerate(x.shape) if axis != op.axis]
+        if op.drop_axis
+        else [op.sizes[0] if axis == op.axis else n for axis, n in enumerate(x.shape)]
+    ),
+    "tile": lambda op, x: np.tile(x, op.multiples),
+    "space_to_depth": _blocks_to_depth,
+    "depth_to_space": _depth_to_blocks,
+    "space_to_batch": _blocks_to_batch,
+    "batch_to_space": _batch_to_blocks,
     "fully_connected": lambda op, x, w, b: _clamped(x @ w.T + b, op.clamp),
     "batch_matmul": _matmul,
     "conv_2d": _conv,
+    "transpose_conv_2d": _transposed_conv,
     "depthwise_conv_2d": _depthwise,
     "average_pool_2d": _average,
     "max_pool_2d": _largest,
