@@ -9,7 +9,6 @@ from glowmcu.gradient.builder import Builder
 from glowmcu.gradient.rules import gradient
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.operation import Operation
-from glowmcu.ops.angle import Atan2
 from glowmcu.ops.division import Div, Pow
 from glowmcu.ops.real_functions import (
     Acos,
@@ -124,12 +123,3 @@ def pow_gradient(build: Builder, node: Node, upstream: Value) -> Sequence[Value]
     of_a = build.times(upstream, build.times(lower, b))
     of_b = build.times(upstream, build.times(node.output, build.add(Log(), a)))
     return build.reduced_to(of_a, a.type.shape), build.reduced_to(of_b, b.type.shape)
-
-
-@gradient(Atan2)
-def atan2_gradient(build: Builder, node: Node, upstream: Value) -> Sequence[Value]:
-    """Of the angle of (x, y): x / (x^2 + y^2) of y, and -y / (x^2 + y^2) of x."""
-    y, x = node.inputs
-    part = build.add(Div(), upstream, build.plus(_square(build, x), _square(build, y)))
-    of_y, of_x = build.times(part, x), build.scaled(build.times(part, y), -1.0)
-    return build.reduced_to(of_y, y.type.shape), build.reduced_to(of_x, x.type.shape)

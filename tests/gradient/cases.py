@@ -8,7 +8,6 @@ from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.activation import Abs, HardSwish, LeakyRelu, Neg, Relu
-from glowmcu.ops.angle import Atan2
 from glowmcu.ops.assign import Assign
 from glowmcu.ops.comparison import Select
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
@@ -256,7 +255,6 @@ CASES = [
     Case("acosh", Acosh(), ((3, 4),), above=1.0),
     Case("atanh", Atanh(), ((3, 3),)),
     Case("pow", Pow(), ((2, 3), (3,)), positive=True),
-    Case("atan2", Atan2(), ((2, 3), (3,))),
     *(Case(op.name, op, ((3, 4),), steps=True) for op in (Ceil(), Floor(), Round(), Sign())),
     Case("cumsum", CumSum(1), ((2, 5, 2),)),
     Case("cumsum, from the end, exclusive", CumSum(0, True, True), ((4, 2),)),

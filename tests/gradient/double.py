@@ -301,7 +301,6 @@ _MEANING: dict[str, Callable[..., Any]] = {
     "floor": lambda op, x: np.floor(x),
     "round": lambda op, x: np.round(x),
     "pow": lambda op, a, b: a**b,
-    "atan2": lambda op, a, b: np.arctan2(a, b),
     "selu": lambda op, x: op.gamma * np.where(x > 0, x, op.alpha * (np.exp(x) - 1)),
     "celu": lambda op, x: np.where(x > 0, x, op.alpha * (np.exp(x / op.alpha) - 1)),
     "softplus": lambda op, x: np.log(1 + np.exp(x)),
