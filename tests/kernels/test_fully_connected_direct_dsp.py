@@ -15,7 +15,7 @@ from glowmcu.kernels.common.dense_layer import dense_weights
 from glowmcu.kernels.common.layer_fields import constant
 from glowmcu.kernels.dsp.dense import stream as dense_stream
 from glowmcu.kernels.dsp.dense.direct import direct_stream
-from glowmcu.kernels.dsp.dense.direct_assembly import FOUR, ROUND_FOURS, walk
+from glowmcu.kernels.dsp.dense.direct_assembly import FOUR, ROUND_FOURS, SECTION, walk
 from glowmcu.kernels.dsp.dense.layer import layer_stream
 from glowmcu.kernels.dsp.dense.stream import BlockLayout, DenseStream
 from glowmcu.kernels.kernel import Site, site_of
@@ -41,8 +41,21 @@ CASES = {
     "rows at every alignment": Dense(5, 13, 11, weights_type="int4"),
     "rows at every alignment, wide": Dense(5, 37, 11),
     "rows of one block": Dense(3, 34, 8, weights_type="int4"),
+    **{
+        f"{depth} inputs in sections": Dense(1, depth, 9, symmetric=True, out_scale=40.0)
+        for depth in (1200, SECTION * 3 - 1, SECTION * 3, SECTION * 3 + 1, 1501, 1535)
+    },
+    "sections, each a scale": Dense(2, 1203, 17, symmetric=True, per_channel=True, out_scale=40.0),
+    "sections, relu": Dense(1, 1300, 8, symmetric=True, activation="RELU", out_scale=40.0),
+    "sections, relu, each a scale": Dense(
+        1, 1300, 8, symmetric=True, per_channel=True, activation="RELU", out_scale=40.0,
+        out_zero_point=-128,
+    ),
+    "sections of the largest sums": Dense(1, 1442, 8, weights=-127, zero_point=127, out_scale=90.0),
+    "one section and a little": Dense(1, 545, 8, weights=127, zero_point=-128, out_scale=90.0),
+    "few outputs in sections": Dense(3, 1202, 3, symmetric=True, out_scale=40.0),
     **FORMS,
-}
+}  # fmt: skip
 
 
 def site_for(case: Dense) -> Site:
@@ -102,6 +115,21 @@ def test_the_cases_reach_every_form_and_both_layouts() -> None:
     cases = [case for case in CASES.values() if case.depth_in in (10, 16, 31, 33)]
     layouts = {stream_of(case).facts[:2] for case in cases}
     assert layouts >= ALL_FORMS
+
+
+def test_sums_that_do_not_pack_are_made_in_sections() -> None:
+    found = {name: stream_of(case).layout for name, case in CASES.items() if "section" in name}
+    assert found
+    assert all(layout.sections and layout.wide for layout in found.values())
+    # A weight of -128 beside a negative one fits no half of a word.
+    assert not stream_of(Dense(1, 1200, 9)).layout.sections
+    assert not stream_of(CASES["66 inputs"]).layout.wide
+
+
+@pytest.mark.parametrize("value", [-127, 127])
+@pytest.mark.parametrize("inputs", [-128, 127])
+def test_the_sums_of_a_section_fit_whatever_is_read(value: int, inputs: int) -> None:
+    assert abs(257 * value * inputs * SECTION) < 2**31
 
 
 @pytest.mark.parametrize("wide", [False, True])

@@ -33,6 +33,8 @@ class Dense:
     weights_scale: float = 0.02
     weights_zero_point: int = 0
     weights_type: str = "int8"
+    #: Of weights from -127 on, as quantizers give them.
+    symmetric: bool = False
 
 
 FLOAT32_PRODUCT = float(np.float32(0.1) * np.float32(0.1))
@@ -68,7 +70,7 @@ DENSE_CASES = {
 
 def dense_model(case: Dense) -> bytes:
     generator = np.random.default_rng(13)
-    low, high = (-8, 7) if case.weights_type == "int4" else (-128, 127)
+    low, high = (-8, 7) if case.weights_type == "int4" else (-128 + case.symmetric, 127)
     values = generator.integers(low, high + 1, (case.depth_out, case.depth_in))
     if case.weights is not None:
         values = np.full_like(values, case.weights)

@@ -4,9 +4,11 @@
  * A layer's stream of constants is one block of 4 or 8 channels after the other, the last channels'
  * first, down to channel 0; where channels do not fill the blocks, one overlaps its neighbour.
  * Packed weights are 256 * high + low of two channels, so their sum is S = 256 * H + L, and that of
- * their low bytes L; wide ones have an int16 for each channel. A block's words:
+ * their low bytes L; wide ones have an int16 for each channel. Where 256 * H would leave 32 bits,
+ * packed weights in sections of inputs have S and L of a section at a time, and wide sums. A block's
+ * words:
  *
- *   starts     what sums start from: of wide weights a word a channel; else a word a pair, of S,
+ *   starts     what sums start from: of wide sums a word a channel; else a word a pair, of S,
  *              and, but for the floor form, then another a pair, of L
  *   weights    for every step of two inputs a word a pair (wide: a channel), an int16 an input
  *   place      2 * first channel, and 1 where the layer's struct says that this is a flag
@@ -56,8 +58,19 @@ typedef struct {
     int32_t channels; /* of a block, 8 at most */
     int32_t form;
     int32_t postshift;
-    int32_t wide;
+    int32_t wide; /* 1: weights and sums, 2: sums alone, of packed weights in sections */
 } glowmcu_dense_shape;
+
+/* The int16 halves of two packed weights' high channel; of the low one glowmcu_sxtb16. */
+GLOWMCU_CODE
+static inline uint32_t glowmcu_dense_high(uint32_t packed)
+{
+    const uint32_t low = glowmcu_sxtb16(packed);
+    const uint32_t first = (packed - low) & 0xFF00U;
+    const uint32_t second = ((packed >> 16) - (low >> 16)) & 0xFF00U;
+
+    return glowmcu_sxtb16_ror8((second << 16) | first);
+}
 
 /* What sums start from; packed ones are S, L, S, L, …. Returns what follows. */
 GLOWMCU_CODE
@@ -86,13 +99,17 @@ static inline const int32_t *glowmcu_dense_add(const glowmcu_dense_shape *k,
 {
     for (int32_t step = 0; step < steps; ++step, words += stride) {
         for (int32_t i = 0; i < k->channels; ++i) {
-            uint32_t weights = (uint32_t)((k->wide != 0) ? w[i] : w[i / 2]);
-            if (k->wide == 0 && (i & 1) != 0) {
+            uint32_t weights = (uint32_t)((k->wide == 1) ? w[i] : w[i / 2]);
+            if (k->wide != 1 && (i & 1) != 0) {
                 weights = glowmcu_sxtb16(weights);
+            } else if (k->wide == 2) {
+                weights = glowmcu_dense_high(weights);
+            } else {
+                /* As they are. */
             }
             sums[i] = glowmcu_smlad(*words, weights, sums[i]);
         }
-        w += (k->wide != 0) ? k->channels : k->channels / 2;
+        w += (k->wide == 1) ? k->channels : k->channels / 2;
     }
     return w;
 }

@@ -14,7 +14,7 @@ from glowmcu.ir.function_names import specialized
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.dense_layer import dense_weights, layer_bound_note, row_count
 from glowmcu.kernels.common.overlap import matrix_overlaps
-from glowmcu.kernels.dsp.dense.direct_assembly import ENTERED, FOUR, row_assembly, walk
+from glowmcu.kernels.dsp.dense.direct_assembly import ENTERED, FOUR, SECTION, row_assembly, walk
 from glowmcu.kernels.dsp.dense.direct_even_assembly import is_even
 from glowmcu.kernels.dsp.dense.layer import is_row_layer
 from glowmcu.kernels.dsp.dense.stream import DenseStream, dense_stream
@@ -74,6 +74,7 @@ class FullyConnectedDirect(Kernel):
                 "headers": ("glowmcu_fully_connected_direct_dsp.h",),
                 "assembly": ordered(lines, target, fixed="" if even else ENTERED, apart=("r1",)),
                 "even": even,
+                "section": SECTION,
                 **stream_view(stream),
             },
             parameters=Parameters(
@@ -90,7 +91,8 @@ class FullyConnectedDirect(Kernel):
 def direct_stream(site: Site) -> DenseStream | None:
     """The constants; None if no requantization form is exact."""
     weights = rest_first(dense_weights(site))
-    return dense_stream(requantization_task(site), weights, DIRECT_CHANNELS, uniform=True)
+    task = requantization_task(site)
+    return dense_stream(task, weights, DIRECT_CHANNELS, uniform=True, sections=True)
 
 
 def rest_first(weights: Array) -> Array:
@@ -119,8 +121,9 @@ def stream_work(site: Site, stream: DenseStream, rows: int) -> dict[str, float]:
     layout = stream.layout
     wide = " wide" if layout.wide and not layout.nibbles else ""
     return {
-        f"four{wide}": rows * stream.blocks * stream.depth // FOUR,
+        f"four{'' if layout.packed else wide}": rows * stream.blocks * stream.depth // FOUR,
         f"block {kind}{wide}": rows * stream.blocks,
+        "section": rows * stream.blocks * -(-stream.depth // SECTION) if layout.sections else 0,
         "row": rows,
         "clamped": site.signature.output.element_count if stream.form.clamp else 0,
     }

@@ -5,6 +5,10 @@ as in fully_connected_assembly.py. Registers: r0 inputs, r1 stream, r2-r5 words,
 A block's fours come in rounds; the first is entered in its middle. Inputs that are no multiple of
 four begin with their rest, a word that is in r4 already: it is entered behind that load. Weights of
 four bits (nibbles.py) are four words a four, from which r5 takes parts.
+
+Packed sums leave 32 bits where there are many inputs. Those of a section of `SECTION` inputs do
+not, whatever inputs and weights are: 257 * 480 * 2^14 < 2^31. Behind each section they are parted
+and added to the block's sums, which lie on the stack.
 """
 
 from __future__ import annotations
@@ -28,6 +32,8 @@ ENTERED = "ldr r4, [r0, "
 FOUR = 4
 #: Fours of a round.
 ROUND_FOURS = 8
+#: Inputs of a section: 15 rounds.
+SECTION = 15 * FOUR * ROUND_FOURS
 
 #: What sums are in.
 SUMS = ("r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr")
@@ -36,6 +42,9 @@ _HIGH, _LOW = SUMS[:4], SUMS[4:]
 
 #: The stack frame, in the order of the registers that fill it.
 _OUT, _REST, _FIRST, _END, _ENTRY, _JUMP, _MULTIPLIER, _STEP, _SHIFT, _FRAME = range(0, 40, 4)
+#: In sections it goes on with the block's sums and where the section ends.
+_TOTALS = _FRAME
+_SECTION_END = _TOTALS + 4 * len(SUMS)
 #: Registers below it, and behind them the fifth argument: 8 times the sum of the inputs (nibbles).
 _SAVED_BYTES = 9 * 4
 
@@ -110,19 +119,24 @@ def walk(
 def row_assembly(layout: BlockLayout, postshift: int, even: bool = False) -> tuple[str, ...]:
     """The whole function: r0 is the layer, r1 the inputs, r2 the result, r3 the inputs' rest."""
     return (
-        *_enter(),
+        *_enter(layout),
         *_start(layout),
-        *round_code(layout, _END, even=even),
+        *round_code(layout, _SECTION_END if layout.sections else _END, even=even),
+        *(_section_sums() if layout.sections else ()),
         *_requantize(layout, postshift),
         "bne 8b",
-        f"add sp, #{_FRAME}",
+        f"add sp, #{_frame(layout)}",
         "pop {r4-r11, pc}",
     )
 
 
-def _enter() -> Iterator[str]:
+def _frame(layout: BlockLayout) -> int:
+    return _SECTION_END + 4 if layout.sections else _FRAME
+
+
+def _enter(layout: BlockLayout) -> Iterator[str]:
     yield ".p2align 2 /* for adr */"
-    yield from ("push {r4-r11, lr}", f"sub sp, #{_FRAME}", "ldm r0, {r4-r11}")
+    yield from ("push {r4-r11, lr}", f"sub sp, #{_frame(layout)}", "ldm r0, {r4-r11}")
     yield from ("add r5, r1", "add r6, r1", "adr.w r0, 7f", "add r7, r0", "mov r1, r4")
     yield "stm sp, {r2, r3, r5-r11}"
 
@@ -131,10 +145,38 @@ def _start(layout: BlockLayout) -> Iterator[str]:
     """What a block's sums start from, behind the block before."""
     yield "8: /* a block of eight channels */"
     yield f"ldm r1!, {{{', '.join(SUMS[: layout.before])}}}"
-    yield from (f"ldr r0, [sp, #{_FIRST}]", f"ldr r4, [sp, #{_REST}]")
+    if layout.sections:
+        yield from (f"add r0, sp, #{_TOTALS}", f"stm r0, {{{', '.join(SUMS)}}}")
+    yield f"ldr r0, [sp, #{_FIRST}]"
+    if layout.sections:
+        yield from (f"ldr r2, [sp, #{_END}]", *_next_section(), *_cleared(SUMS))
+    yield f"ldr r4, [sp, #{_REST}]"
     yield from (f"ldr r3, [sp, #{_JUMP}]", f"ldr r2, [sp, #{_ENTRY}]")
-    yield from (f"mov {register}, #0" for register in SUMS[layout.before :])
+    yield from _cleared(SUMS[layout.before :])
     yield from ("add r1, r3", "movs r3, #0", "bx r2")
+
+
+def _cleared(registers: Sequence[str]) -> Iterator[str]:
+    return (f"mov {register}, #0" for register in registers)
+
+
+def _next_section() -> Iterator[str]:
+    """Its end: r0 are its first inputs, r2 the end of all."""
+    yield from (f"add r5, r0, #{SECTION}", "cmp r5, r2", "it hi", "movhi r5, r2")
+    yield f"str r5, [sp, #{_SECTION_END}]"
+
+
+def _section_sums() -> Iterator[str]:
+    """Behind a section; behind the last one the block's sums, each in its register."""
+    yield "/* sums of a section to those of the block */"
+    for pair, (high, low) in enumerate(zip(_HIGH, _LOW, strict=True)):
+        place = _TOTALS + 8 * pair
+        yield from (f"ldr r2, [sp, #{place}]", f"ldr r3, [sp, #{place + 4}]")
+        yield from (f"sub {high}, {high}, {low}", f"add r2, r2, {high}, asr #8")
+        yield from (f"add r3, r3, {low}", f"str r2, [sp, #{place}]", f"str r3, [sp, #{place + 4}]")
+    yield from (f"ldr r2, [sp, #{_END}]", "cmp r0, r2", "beq 9f", *_next_section())
+    yield from (*_cleared(SUMS), "b 7b")
+    yield from ("9:", f"add r2, sp, #{_TOTALS}", f"ldm r2, {{{', '.join(SUMS)}}}")
 
 
 def pair_sums(layout: BlockLayout) -> tuple[tuple[str, str], ...]:
@@ -152,7 +194,7 @@ def _turns(layout: BlockLayout) -> tuple[_Turn, ...]:
     """Of a unit."""
     if layout.nibbles:
         return _NIBBLE_TURNS
-    return _WIDE_TURNS if layout.wide else _PACKED_TURNS
+    return _PACKED_TURNS if layout.packed else _WIDE_TURNS
 
 
 def _unit_fours(layout: BlockLayout) -> int:
@@ -180,7 +222,7 @@ def _turns_code(layout: BlockLayout, turns: Sequence[_Turn], unit: int) -> int:
     fours = sum(turn.has_inputs for turn in turns)
     words = sum(len(turn.weights) for turn in turns)
     load = _SHORT if unit < _short_units(layout) else _LONG
-    products = words * (2 * GROUP - 1 if layout.nibbles else 1 if layout.wide else 3)
+    products = words * (2 * GROUP - 1 if layout.nibbles else 3 if layout.packed else 1)
     return _SHORT * fours + load * words + _LONG * (2 * fours + products)
 
 
@@ -225,7 +267,7 @@ def _products(layout: BlockLayout, half: str, place: int, weights: str) -> Itera
             yield f"and r5, {weights}, #0x{mask:08X}"
             yield f"smlad {sum_}, {half}, r5, {sum_}"
         return
-    if layout.wide:
+    if not layout.packed:
         sum_ = SUMS[place % 8]
         yield f"smlad {sum_}, {half}, {weights}, {sum_}"
         return

@@ -3,6 +3,7 @@
 A block is for 4 or 8 output channels, two a pair. Words, in the order of the inner loops:
 
     starts      floor: of the high sums, S; else of S, then of the low sums, L; wide: of all sums
+                (in sections, too: packed weights whose sums are parted before they leave 32 bits)
     weights     for every step of two inputs a word a pair, 256 * high + low, or (wide) a channel,
                 or (nibbles) four channels, see nibbles.py
     place       twice the block's first channel, and 1 if `flag` is set
@@ -44,7 +45,8 @@ _MOST_SHIFT = 22
 @dataclass(frozen=True)
 class BlockLayout:
     """Sizes of a block's parts. `channels` is how many it has; `uniform`: they share constants.
-    `nibbles`: weights of four bits, whose sums are parted before requantization: they are `wide`.
+    `nibbles`: weights of four bits, whose sums are parted before requantization: they are `wide`;
+    so are those of packed weights in `sections`, which are parted every so many inputs.
     """
 
     kind: FormKind
@@ -52,6 +54,12 @@ class BlockLayout:
     channels: int
     uniform: bool = False
     nibbles: bool = False
+    sections: bool = False
+
+    @property
+    def packed(self) -> bool:
+        """Whether a word of weights is a pair of channels': 256 * high + low."""
+        return self.sections or not self.wide
 
     @property
     def started(self) -> bool:
@@ -81,7 +89,7 @@ class BlockLayout:
         """Weights of a step."""
         if self.nibbles:
             return self.channels
-        return 4 * self.channels if self.wide else 2 * self.channels
+        return 2 * self.channels if self.packed else 4 * self.channels
 
     def words(self, steps: int) -> int:
         """The whole block."""
@@ -117,7 +125,8 @@ class DenseStream:
     @property
     def facts(self) -> tuple[str, ...]:
         """What tells functions for such streams apart (`specialized`)."""
-        wide = "nibbles" if self.layout.nibbles else "wide" if self.layout.wide else ""
+        wide = "wide" if self.layout.wide else ""
+        wide = "nibbles" if self.layout.nibbles else "sections" if self.layout.sections else wide
         kind = "uniform requantization" if self.layout.uniform else self.form.kind.fact
         return wide, kind, f"shift {self.form.postshift}" if self.form.postshift else ""
 
@@ -151,7 +160,7 @@ class DenseStream:
         halves = input_steps(weights)
         if self.layout.nibbles:
             halves = nibble_halves(halves)
-        elif not self.layout.wide:
+        elif self.layout.packed:
             halves = PACKED_SCALE * halves[0::2] + halves[1::2]
         assert np.abs(halves).max(initial=0) <= 2**15
         words = (halves[..., 0] & 0xFFFF) | ((halves[..., 1] & 0xFFFF) << 16)
@@ -164,11 +173,13 @@ def dense_stream(
     channels: int,
     uniform: bool = False,
     nibbles: bool = False,
+    sections: bool = False,
 ) -> DenseStream | None:
     """The stream for blocks of `channels`; None if no requantization form is exact.
 
     `uniform` allows for channels that share their constants: no proof, no words of their own.
     `nibbles` asks for weights of four bits: None, too, if they are not or a sum may overflow.
+    `sections`: weights are packed though their sums do not fit 2^8 times.
     """
     if nibbles and not are_nibbles(weights):
         return None
@@ -184,7 +195,9 @@ def dense_stream(
         if not sums_fit(_picked(_largest_sums(task, form), order), depth):
             return None
     wide = nibbles or packs_badly(task, form, weights, channels)
-    return DenseStream(form, BlockLayout(form.kind, wide, channels, is_uniform, nibbles), weights)
+    in_sections = sections and wide and not nibbles and weights_pack(weights, channels)
+    layout = BlockLayout(form.kind, wide, channels, is_uniform, nibbles, in_sections)
+    return DenseStream(form, layout, weights)
 
 
 def _largest_sums(task: RequantizationTask, form: Form) -> Int64Array:
@@ -227,12 +240,17 @@ def packs_badly(task: RequantizationTask, form: Form, weights: Array, channels: 
     ends = np.stack([task.low, task.high]) + task.bias
     if form.kind is not FormKind.FLOOR and np.abs(ends).max(initial=0) >= 2**23:
         return True
+    return not weights_pack(weights, channels)
+
+
+def weights_pack(weights: Array, channels: int) -> bool:
+    """Whether a pair's weights fit a half of a word."""
     if weights.min(initial=0) < -128 or weights.max(initial=0) > 127:
-        return True
+        return False
     pairs = _channel_order(len(weights), channels).reshape(-1, 2)
     # -128 in the high half, and less than nothing in the low one; a low half may be nobody's.
     high, low = pairs[pairs[:, 1] >= 0].transpose()
-    return bool(((weights[high] == -128) & (weights[low] < 0)).any())
+    return not ((weights[high] == -128) & (weights[low] < 0)).any()
 
 
 def _channel_order(count: int, channels: int) -> Int64Array:

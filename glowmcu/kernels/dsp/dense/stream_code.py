@@ -18,7 +18,7 @@ def stream_view(stream: DenseStream) -> dict[str, object]:
     return {
         "form": stream.form.kind.value,
         "postshift": stream.form.postshift,
-        "wide": stream.layout.wide,
+        "wide": 2 if stream.layout.sections else int(stream.layout.wide),
         "nibbles": stream.layout.nibbles,
         "uniform": stream.layout.uniform,
     }
