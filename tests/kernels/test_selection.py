@@ -65,6 +65,20 @@ def test_the_goal_decides_between_cycles_and_bytes() -> None:
     assert list(cheapest_set(table, Goal.SIZE).values()) == [small]
 
 
+@pytest.mark.parametrize(("others", "chosen"), [(0, "small"), (2_000_000, "fast")])
+def test_a_kilobyte_is_less_of_a_large_model(others: int, chosen: str) -> None:
+    """A twentieth of all cycles for 7 KB: too much of a small model's flash, not of 2 MB."""
+    fast, small, rest = Named("fast"), Named("small"), Named("rest")
+    table: dict[Node, dict[Kernel, Cost]] = {
+        node(): {fast: Cost(50_000.0, 0, 7_000), small: Cost(100_000.0, 0)},
+        node(): {rest: Cost(900_000.0, 0, others)},
+    }
+    for goal in (Goal.BALANCED, Goal.RAM):
+        found = next(iter(cheapest_set(table, goal).values()))
+        assert isinstance(found, Named)
+        assert found.word == chosen
+
+
 @given(
     st.lists(
         st.tuples(st.integers(1, 4000), st.integers(1, 4000), st.integers(0, 300)),

@@ -15,9 +15,12 @@ from glowmcu.kernels.kernel import Kernel
 from glowmcu.kernels.selection.choices import Candidates
 from glowmcu.kernels.selection.local_search import Chosen, CostWeights, LocalSearch, Totals
 
-#: Weight of a kilobyte of flash as a part of all cycles. Up to 0.008 `balanced` would spend tens
-#: of kilobytes on a tenth of the cycles (Winograd), from 0.0095 on it would refuse fast kernels.
+#: Weight of a kilobyte of flash as a part of all cycles, where constants are `_USUAL_FLASH` or
+#: less; of more a kilobyte is so much smaller a part. Up to 0.008 `balanced` would spend tens of
+#: kilobytes on a tenth of the cycles (Winograd), from 0.0095 on it would refuse fast kernels.
 _WEIGHT_OF_KILOBYTE = {Goal.BALANCED: 0.0085, Goal.SPEED: 2e-4, Goal.SIZE: 0.0085, Goal.RAM: 0.0085}
+_USUAL_FLASH = 256 * 1024
+_OF_LARGE_MODELS = (Goal.BALANCED, Goal.RAM)
 #: The goal `size` accepts at most SIZE_SLOWDOWN times the cycles of `balanced` and aims for at most
 #: SIZE_CODE of its code bytes; if that can be had, constants count, too.
 SIZE_SLOWDOWN, SIZE_CODE = 1.5, 0.45
@@ -121,6 +124,10 @@ def goal_weights(candidates: Candidates, goal: Goal) -> CostWeights:
     """Cycles that the goal gives for a byte, by those of the quickest set."""
     fastest = sum(min(cost.cycles for cost in found.values()) for found in candidates.values())
     flash = fastest * _WEIGHT_OF_KILOBYTE[goal.of_kernels] / 1024.0
+    if goal in _OF_LARGE_MODELS:
+        kernels = candidates.values()
+        least = sum(min(cost.flash_bytes for cost in found.values()) for found in kernels)
+        flash *= min(1.0, _USUAL_FLASH / max(least, 1))
     return CostWeights(flash, flash, flash)
 
 
