@@ -188,19 +188,20 @@ def _single_layer(
 
 
 def _matmul_layer(
-    case: tuple[int, int, int], constant: bool, model: ModelBuilder, name: str,
+    case: tuple[int, int, int], constant: bool, adj_y: bool, model: ModelBuilder, name: str,
     generator: np.random.Generator,
 ) -> TensorRef:  # fmt: skip
     """BATCH_MATMUL with a constant matrix or a computed one."""
     rows, depth, columns = case
+    shape = (columns, depth) if adj_y else (depth, columns)
     x = model.input(f"x_{name}", (rows, depth), "int8", _SCALE, _ZERO_POINT)
     if constant:
-        matrix = generator.integers(-127, 128, (depth, columns)).astype(np.int8)
+        matrix = generator.integers(-127, 128, shape).astype(np.int8)
         m = model.constant(f"m_{name}", matrix, 0.01)
     else:
-        m = model.input(f"m_{name}", (depth, columns), "int8", 0.01, 3)
+        m = model.input(f"m_{name}", shape, "int8", 0.01, 3)
     y = model.tensor(f"y_{name}", (rows, columns), "int8", 0.3, RESULT)
-    model.op("BATCH_MATMUL", [x, m], [y], {"adj_x": False, "adj_y": False})
+    model.op("BATCH_MATMUL", [x, m], [y], {"adj_x": False, "adj_y": adj_y})
     return y
 
 
@@ -239,7 +240,11 @@ def _builders(kind: str) -> Sequence[_Builder]:
     if kind == "FULLY_CONNECTED":
         return [partial(_dense_layer, case, bits) for bits in (0, 4) for case in DENSE]
     if kind.startswith("BATCH_MATMUL"):
-        return [partial(_matmul_layer, case, kind.endswith("a constant")) for case in MATRICES]
+        constant = kind.endswith("a constant")
+        ways = (False,) if constant else (False, True)
+        return [
+            partial(_matmul_layer, case, constant, adj_y) for adj_y in ways for case in MATRICES
+        ]
     if kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
         return [partial(_pool_layer, kind, image) for image in POOLS]
     if kind in _PAIRS:

@@ -79,6 +79,8 @@ COLUMNS = (
     Image(40, 1, 16, 24, (5, 1)), Image(20, 1, 64, 64, (3, 1)), Image(12, 1, 10, 12, (9, 1)),
     Image(50, 1, 24, 24, (2, 1)), Image(80, 3, 4, 10, (4, 3), (1, 1), "VALID"),
     Image(6, 1, 40, 30, (6, 1)), Image(30, 1, 12, 40, (8, 1), (4, 1)),
+    # Sums too large to be packed: the image is as wide as the window.
+    Image(6, 32, 40, 16, (3, 32), padding="VALID"), Image(4, 40, 64, 8, (1, 40), padding="VALID"),
 )  # fmt: skip
 #: Depthwise along one axis, as models of sound and of other signals have it.
 LINES = (
@@ -131,7 +133,11 @@ DENSE = (
     # Sums too large to be packed, as behind a flattened image.
     (1, 3136, 32), (1, 4000, 10), (2, 2600, 17), (1, 5001, 16),
 )  # fmt: skip
-MATRICES = ((4, 16, 8), (16, 24, 32), (1, 64, 10), (20, 20, 7), (3, 5, 40), (2, 128, 3))
+#: The last ones are those of attention: queries by keys, weights by values.
+MATRICES = (
+    (4, 16, 8), (16, 24, 32), (1, 64, 10), (20, 20, 7), (3, 5, 40), (2, 128, 3), (49, 16, 49),
+    (49, 49, 16), (17, 8, 17), (64, 32, 64),
+)  # fmt: skip
 ELEMENTS = ((16, 16, 16), (8, 8, 32), (4, 4, 64), (9, 11, 7), (1, 1, 24), (1, 1, 1))
 ROWS = ((1, 12), (1, 2), (1, 10), (1, 100), (16, 20), (40, 3))
 #: Shape and the axes that are reduced; the result is one vector.

@@ -247,14 +247,15 @@ def test_shapes_made_behind_a_refused_operator_are_no_fault_of_those_who_read_th
 
 def test_the_shape_behind_a_refused_operator_may_be_known_by_its_constants() -> None:
     nodes = [
-        helper.make_node("Col2Im", ["x", "image", "block"], ["image_of_x"]),
-        helper.make_node("NonZero", ["image_of_x"], ["y"]),
+        helper.make_node("RoiAlign", ["x", "regions", "places"], ["parts"]),
+        helper.make_node("NonZero", ["parts"], ["y"]),
     ]
-    for known, count in (({"image": np.array([5, 5])}, 2), ({}, 1)):
-        inputs = [tensor("x", [1, 5, 5]), *([] if known else [tensor("image", [2], INT64)])]
+    for known, count in (({"regions": np.zeros((2, 4), np.float32)}, 2), ({}, 1)):
+        regions = tensor("regions", ["N", 4])
+        inputs = [tensor("x", [1, 1, 5, 5]), *([] if known else [regions])]
         weights = [
             numpy_helper.from_array(array, name)
-            for name, array in {**known, "block": np.array([1, 5])}.items()
+            for name, array in {**known, "places": np.zeros(2, np.int64)}.items()
         ]
         graph = helper.make_graph(nodes, "main", inputs, [tensor("y", [4, "M"], INT64)], weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])

@@ -108,11 +108,11 @@ TYPES: dict[str, tuple[TensorRecord, str]] = {
     ),
     "a negative scale": (
         tensor(scales=(-0.5,), points=(0,), data=NONE),
-        "GM105 tensor 't' has a scale that is not positive",
+        "GM105 tensor 't' has a scale that is not positive and finite",
     ),
     "an infinite scale": (
         tensor(scales=(float("inf"),), points=(0,), data=NONE),
-        "GM105 tensor 't' has a scale that is not positive",
+        "GM105 tensor 't' has a scale that is not positive and finite",
     ),
     "no scale of what is computed": (
         tensor(scales=(0.0,), points=(0,)), f"i8[2, 3] [{2.0**-149}] [0] None"
@@ -148,7 +148,7 @@ TYPES: dict[str, tuple[TensorRecord, str]] = {
     ),
     "sums with a scale that means nothing": (
         tensor("INT32", scales=(-0.5,), points=(0,)),
-        "GM105 tensor 't' has a scale that is not positive",
+        "GM105 tensor 't' has a scale that is not positive and finite",
     ),
     **{
         f"scaled {kind}": (tensor(kind, scales=(0.5,), points=(0,)), f"{element}[2, 3]")

@@ -15,9 +15,9 @@ from glowmcu.kernels.common.dense_layer import dense_weights
 from glowmcu.kernels.common.layer_fields import constant
 from glowmcu.kernels.dsp.dense import stream as dense_stream
 from glowmcu.kernels.dsp.dense.direct import direct_stream
-from glowmcu.kernels.dsp.dense.direct_assembly import FOUR, ROUND_FOURS, SECTION, walk
+from glowmcu.kernels.dsp.dense.direct_assembly import FOUR, ROUND_FOURS, walk
 from glowmcu.kernels.dsp.dense.layer import layer_stream
-from glowmcu.kernels.dsp.dense.stream import BlockLayout, DenseStream
+from glowmcu.kernels.dsp.dense.stream import SECTION, BlockLayout, DenseStream
 from glowmcu.kernels.kernel import Site, site_of
 from glowmcu.kernels.requantization.forms import FormKind
 from glowmcu.pipeline import compile_model
@@ -130,6 +130,7 @@ def test_sums_that_do_not_pack_are_made_in_sections() -> None:
 @pytest.mark.parametrize("inputs", [-128, 127])
 def test_the_sums_of_a_section_fit_whatever_is_read(value: int, inputs: int) -> None:
     assert abs(257 * value * inputs * SECTION) < 2**31
+    assert SECTION % _ROUND == 0
 
 
 @pytest.mark.parametrize("wide", [False, True])

@@ -32,6 +32,11 @@ def requantization_arrays(scale: Requantization, site: Site) -> tuple[ConstantAr
     )
 
 
+def in_both_halves(value: int) -> int:
+    """An int16 twice, as an unsigned word."""
+    return (value & 0xFFFF) * 0x10001
+
+
 def is_constant(site: Site, *operands: int) -> bool:
     """Whether these operands are known at compile time."""
     return all(site.constants[operand] is not None for operand in operands)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from glowmcu.kernels.common.broadcasting import walk, walk_work
+from glowmcu.kernels.common.layer_fields import in_both_halves
 from glowmcu.kernels.common.overlap import element_overlaps
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.kernels.requantization.proved_elements import folds_product, product_fields
@@ -36,8 +37,8 @@ class MulDsp(Kernel):
         assert isinstance(op, Mul)
         a, b = signature.inputs
         fields = (
-            Field("minus_zero_a", _in_both_halves(-a.zero_point)),
-            Field("minus_zero_b", _in_both_halves(-b.zero_point)),
+            Field("minus_zero_a", in_both_halves(-a.zero_point)),
+            Field("minus_zero_b", in_both_halves(-b.zero_point)),
             *product_fields(op, signature),
             Field("walk", walk([a.shape, b.shape], signature.output.shape)),
         )
@@ -48,8 +49,3 @@ class MulDsp(Kernel):
             overlaps=element_overlaps(site.signature),
             parameters=Parameters("glowmcu_mul_dsp", fields),
         )
-
-
-def _in_both_halves(value: int) -> int:
-    """As an unsigned word."""
-    return (value & 0xFFFF) * 0x10001

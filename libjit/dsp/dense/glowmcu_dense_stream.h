@@ -5,8 +5,8 @@
  * first, down to channel 0; where channels do not fill the blocks, one overlaps its neighbour.
  * Packed weights are 256 * high + low of two channels, so their sum is S = 256 * H + L, and that of
  * their low bytes L; wide ones have an int16 for each channel. Where 256 * H would leave 32 bits,
- * packed weights in sections of inputs have S and L of a section at a time, and wide sums. A block's
- * words:
+ * packed weights in sections of inputs have S and L of a section at a time, and wide sums. Words of
+ * a block:
  *
  *   starts     what sums start from: of wide sums a word a channel; else a word a pair, of S,
  *              and, but for the floor form, then another a pair, of L

@@ -14,10 +14,10 @@ from glowmcu.ir.function_names import specialized
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.dense_layer import dense_weights, layer_bound_note, row_count
 from glowmcu.kernels.common.overlap import matrix_overlaps
-from glowmcu.kernels.dsp.dense.direct_assembly import ENTERED, FOUR, SECTION, row_assembly, walk
+from glowmcu.kernels.dsp.dense.direct_assembly import ENTERED, FOUR, row_assembly, walk
 from glowmcu.kernels.dsp.dense.direct_even_assembly import is_even
 from glowmcu.kernels.dsp.dense.layer import is_row_layer
-from glowmcu.kernels.dsp.dense.stream import DenseStream, dense_stream
+from glowmcu.kernels.dsp.dense.stream import SECTION, DenseStream, dense_stream
 from glowmcu.kernels.dsp.dense.stream_code import (
     clamp_fields,
     scale_fields,
@@ -74,7 +74,6 @@ class FullyConnectedDirect(Kernel):
                 "headers": ("glowmcu_fully_connected_direct_dsp.h",),
                 "assembly": ordered(lines, target, fixed="" if even else ENTERED, apart=("r1",)),
                 "even": even,
-                "section": SECTION,
                 **stream_view(stream),
             },
             parameters=Parameters(
@@ -112,7 +111,9 @@ def known_stream(site: Site) -> DenseStream:
 
 def direct_work(site: Site, rows: int) -> dict[str, float]:
     """Amounts of what takes time, for `rows` rows of the layer."""
-    return stream_work(site, known_stream(site), rows)
+    stream = known_stream(site)
+    sections = -(-stream.depth // SECTION) if stream.layout.sections else 0
+    return {**stream_work(site, stream, rows), "section": rows * stream.blocks * sections}
 
 
 def stream_work(site: Site, stream: DenseStream, rows: int) -> dict[str, float]:
@@ -123,7 +124,6 @@ def stream_work(site: Site, stream: DenseStream, rows: int) -> dict[str, float]:
     return {
         f"four{'' if layout.packed else wide}": rows * stream.blocks * stream.depth // FOUR,
         f"block {kind}{wide}": rows * stream.blocks,
-        "section": rows * stream.blocks * -(-stream.depth // SECTION) if layout.sections else 0,
         "row": rows,
         "clamped": site.signature.output.element_count if stream.form.clamp else 0,
     }

@@ -23,7 +23,7 @@ from glowmcu.kernels.dsp.dense.requantization_assembly import (
     one_channel,
     parted_sums,
 )
-from glowmcu.kernels.dsp.dense.stream import BlockLayout
+from glowmcu.kernels.dsp.dense.stream import SECTION, BlockLayout
 
 #: What the loads begin with where a round is entered, before or behind them.
 ENTERED = "ldr r4, [r0, "
@@ -32,8 +32,6 @@ ENTERED = "ldr r4, [r0, "
 FOUR = 4
 #: Fours of a round.
 ROUND_FOURS = 8
-#: Inputs of a section: 15 rounds.
-SECTION = 15 * FOUR * ROUND_FOURS
 
 #: What sums are in.
 SUMS = ("r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr")

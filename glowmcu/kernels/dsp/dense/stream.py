@@ -36,6 +36,8 @@ from glowmcu.ops.fixed_point import wrap_int32
 #: The high channel's weights and sums are 2^8 times the low one's.
 _PACKED_BITS = 8
 PACKED_SCALE = 2**_PACKED_BITS
+#: Inputs of a section: 15 rounds of 32 (direct_assembly.py).
+SECTION = 480
 #: Post shifts that most layers can have, so that they share a function; each kind in turn.
 COMMON_POSTSHIFTS = {FormKind.FLOOR: (12, 9, 6), FormKind.TWO_SIDED: (14, 11, 8)}
 #: A literal step keeps within 32 bits.

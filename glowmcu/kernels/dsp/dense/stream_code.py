@@ -5,7 +5,7 @@ See stream.py for the stream, layer.py for the layers.
 
 from __future__ import annotations
 
-from glowmcu.kernels.dsp.dense.stream import DenseStream
+from glowmcu.kernels.dsp.dense.stream import SECTION, DenseStream
 from glowmcu.kernels.kernel import ConstantArray, Field
 from glowmcu.kernels.requantization.forms import Form
 
@@ -20,6 +20,7 @@ def stream_view(stream: DenseStream) -> dict[str, object]:
         "postshift": stream.form.postshift,
         "wide": 2 if stream.layout.sections else int(stream.layout.wide),
         "nibbles": stream.layout.nibbles,
+        "section": SECTION,
         "uniform": stream.layout.uniform,
     }
 
