@@ -21,8 +21,9 @@ REASONS = {
     "transpose_conv_2d": "Blocks of pixels are a convolution, which has kernels; but not of two "
     "images, nor of results that reach beyond all windows; where half of the taps are zeros it is "
     "slower, and without DSP instructions `balanced` weighs the flash of packed weights.",
-    "batch_matmul": "Open without DSP instructions: both operands change, so that nothing is "
-    "packed before the run. Of a constant operand it is a fully connected layer.",
+    "batch_matmul": "Both operands change, so that nothing is packed before the run: open without "
+    "DSP instructions; with them, the arena has no room to widen both. Of a constant operand it is "
+    "a fully connected layer.",
     "log_softmax": "32-bit fixed point of exponentials and a logarithm are its work.",
     "l2_normalization": "A square root a row; then a product an element.",
     "softmax": "32-bit fixed point of exponentials is its work; few values a row need no table.",
