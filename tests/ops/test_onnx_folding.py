@@ -30,6 +30,7 @@ CASES: dict[str, tuple[tuple[int, int, int], list[int], list[int], dict[str, Any
         {"strides": [2, 2], "pads": [0, 1, 0, 1]},
     ),
     "holes": ((1, 8, 6), [4, 5], [2, 2], {"dilations": [2, 2]}),
+    "holes that patches fill": ((1, 8, 4), [4, 4], [2, 2], {"dilations": [2, 2]}),
     "gaps": ((1, 4, 4), [5, 5], [2, 2], {"strides": [3, 3]}),
     "an overlapping line": ((1, 6, 6), [8], [3], {}),
 }

@@ -143,6 +143,7 @@ NETWORKS: dict[str, Make] = {
     ),
     "a choice": compared,
     "a constant in places of a tensor": lambda n: replaced(n, 100.0),
+    "a constant some thousand times as large": lambda n: replaced(n, 5000.0),
     "a constant beyond what samples hold": lambda n: replaced(n, 3e38),
     "attention": attention,
     "several outputs": several,
