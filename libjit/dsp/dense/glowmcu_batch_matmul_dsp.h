@@ -1,6 +1,6 @@
 /*
- * glowmcu_batch_matmul_dsp.h: int8 matrix products, either operand transposed, batch axes broadcast,
- * two products an instruction.
+ * glowmcu_batch_matmul_dsp.h: int8 matrix products, either operand transposed, batch axes
+ * broadcast, two products an instruction.
  *
  * Both matrices are widened less their zero points, y once and x row by row, so that pairs of
  * elements are words of int16. Four columns of y lie side by side, word by word.
