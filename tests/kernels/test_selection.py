@@ -77,6 +77,9 @@ def test_a_kilobyte_is_less_of_a_large_model(others: int, chosen: str) -> None:
         found = next(iter(cheapest_set(table, goal).values()))
         assert isinstance(found, Named)
         assert found.word == chosen
+        # Of a large model's arena a kilobyte is no less.
+        weights = goal_weights(table, goal)
+        assert (weights.scratch > weights.constants) == (others > 0)
 
 
 @given(

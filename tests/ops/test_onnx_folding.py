@@ -58,6 +58,7 @@ def test_patches_side_by_side_are_moved_alone() -> None:
         ((1, 8, 5), [4, 5], [2, 2], "expected \\(N, C x 4, 12\\)"),
         ((1, 7, 12), [4, 5], [2, 2], "expected \\(N, C x 4, 12\\)"),
         ((8, 12), [4, 5], [2, 2], "expected \\(N, C x 4, 12\\)"),
+        ((1, 4, 0), [1, 1], [2, 2], "none of them 0"),
         ((1, 8, 12), [4, 5], [2], "patches of \\(2,\\)"),
         ((1, 8, 12), [0, 5], [2, 2], "the image's sizes are \\(0, 5\\)"),
         ((1, 8, 12), [2**30, 2**30], [2, 2], "are allowed"),

@@ -39,8 +39,9 @@ def import_col2im(state: Import, op: NodeRecord) -> None:
     spans = zip(image, before, after, extents(patch, dilations), strides, strict=True)
     counts = tuple(max(0, (n + a + b - span) // step + 1) for n, a, b, span, step in spans)
     area = math.prod(patch)
-    if x.type.rank != 3 or x.type.shape[1] % area or x.type.shape[2] != math.prod(counts):
-        expected = f"(N, C x {area}, {math.prod(counts)})"
+    fits = x.type.rank == 3 and not x.type.shape[1] % area
+    if not fits or not x.type.element_count or x.type.shape[2] != math.prod(counts):
+        expected = f"(N, C x {area}, {math.prod(counts)}), none of them 0"
         raise Unsupported("GM106", f"Col2Im: expected {expected}, got {x.type}")
     whole = all(n == p * count for n, p, count in zip(image, patch, counts, strict=True))
     if whole and strides == patch and not any((*before, *after)):

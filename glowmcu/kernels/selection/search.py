@@ -123,12 +123,12 @@ def least_flash_set(candidates: Candidates, most_cycles: float) -> Chosen:
 def goal_weights(candidates: Candidates, goal: Goal) -> CostWeights:
     """Cycles that the goal gives for a byte, by those of the quickest set."""
     fastest = sum(min(cost.cycles for cost in found.values()) for found in candidates.values())
-    flash = fastest * _WEIGHT_OF_KILOBYTE[goal.of_kernels] / 1024.0
+    scratch = flash = fastest * _WEIGHT_OF_KILOBYTE[goal.of_kernels] / 1024.0
     if goal in _OF_LARGE_MODELS:
         kernels = candidates.values()
         least = sum(min(cost.flash_bytes for cost in found.values()) for found in kernels)
         flash *= min(1.0, _USUAL_FLASH / max(least, 1))
-    return CostWeights(flash, flash, flash)
+    return CostWeights(flash, flash, scratch)
 
 
 def set_totals(candidates: Candidates, chosen: Mapping[Node, Kernel]) -> Totals:
