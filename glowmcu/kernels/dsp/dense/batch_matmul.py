@@ -56,8 +56,8 @@ class BatchMatMulDsp(Kernel):
         shift = _right_shift(site)
         fields = (
             Field("matrices", matrices(site)),
-            Field("minus_zero_x", in_both_halves(-x.zero_point)),
-            Field("minus_zero_y", in_both_halves(-y.zero_point)),
+            Field("minus_zero_x", in_both_halves(-x.zero_point), f"{-x.zero_point} in both halves"),
+            Field("minus_zero_y", in_both_halves(-y.zero_point), f"{-y.zero_point} in both halves"),
             Field("multiplier", int(op.requantization(site.signature).multipliers[0])),
             Field("step", (out.zero_point << shift) + (1 << (shift - 1))),
             Field("shift", shift),
