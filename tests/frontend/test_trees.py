@@ -97,6 +97,30 @@ def test_two_classes_are_told_apart_by_one_score(
     check(tree_model("TreeEnsembleClassifier", attributes, 4), feature_rows(5, 24, 4))
 
 
+@pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"])
+@pytest.mark.parametrize("is_opposite", [True, False], ids=["opposite", "of any size"])
+def test_two_classes_with_scores_of_their_own(transform: str, is_opposite: bool) -> None:
+    """CatBoost writes opposite ones."""
+    made = forest(6, 4, 4, targets=(0, 1))
+    attributes = labelled(made.attributes("class"), 2, post_transform=transform)
+    if is_opposite:
+        weights = attributes["class_weights"]
+        weights[::2] = [-weight for weight in weights[1::2]]
+    done = check(tree_model("TreeEnsembleClassifier", attributes, 4), feature_rows(5, 24, 4))
+    (trees,) = (node for node in done.graph.nodes if node.op.name == "tree_ensemble")
+    assert trees.output.type.shape == (1, 1 if is_opposite else 2)
+
+
+def test_two_classes_of_which_one_may_get_no_weight_are_refused() -> None:
+    made = forest(6, 4, 4, targets=(0, 1), every_target=False)
+    attributes = labelled(made.attributes("class"), 2)
+    with pytest.raises(GlowmcuError, match="may get no weight of any tree"):
+        check(tree_model("TreeEnsembleClassifier", attributes, 4), feature_rows(5, 24, 4))
+    based = labelled(forest(6, 4, 4, targets=(0, 1)).attributes("class"), 2, base_values=[0.5, 1])
+    with pytest.raises(GlowmcuError, match="base values, and weights for both"):
+        check(tree_model("TreeEnsembleClassifier", based, 4), feature_rows(5, 24, 4))
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_votes_are_counted_as_integers(target: str) -> None:
     made = forest(30, 5, 5, targets=range(4), every_target=False, weights=(1 / 30,))
