@@ -98,28 +98,39 @@ def exit_code_for(problems: Sequence[Problem]) -> ExitCode:
 def open_batches(inputs: Mapping[str, Sizes | None], options: InputOptions) -> dict[str, Shape]:
     """Shapes of the inputs of which nothing is open but the batch, by name; the batch is 1.
 
-    That is the first axis of two or more, or a symbol that stands for the first axis of an input.
-    What the user has fixed, and inputs with other open sizes, are not among them.
+    That is the first axis of two or more, a symbol that stands for the first axis of an input or
+    says that it is a batch, or the only axis of all inputs where there are several: columns of a
+    table. What the user has fixed, and inputs with other open sizes, are not among them.
     """
     known = {
         name: [_size(axis, size, options) for axis, size in enumerate(sizes)]
         for name, sizes in inputs.items()
-        if sizes is not None and len(sizes) > 1 and not _is_given(name, options)
+        if sizes and not _is_given(name, options)
     }
-    symbols = {
-        sizes[0]
-        for sizes in known.values()
-        if isinstance(sizes[0], str) and not _OTHER_AXIS.search(sizes[0])
-    }
+    are_columns = _are_columns(known)
+    symbols = {sizes[0] for sizes in known.values() if _starts_with_batch(sizes, are_columns)}
     found: dict[str, Shape] = {}
     for name, sizes in known.items():
         named = {size for size in sizes if isinstance(size, str)}
         nameless = [axis for axis, size in enumerate(sizes) if size is None]
-        if (nameless == [0] and not named) or (
-            not nameless and len(named) == 1 and named <= symbols
-        ):
+        is_nameless_batch = nameless == [0] and not named and (len(sizes) > 1 or are_columns)
+        if is_nameless_batch or (not nameless and len(named) == 1 and named <= symbols):
             found[name] = tuple(size if isinstance(size, int) else 1 for size in sizes)
     return found
+
+
+def _are_columns(known: Mapping[str, Sizes]) -> bool:
+    """Whether there are several inputs, all of one axis whose open size is the same."""
+    sizes = {tuple(sizes) for sizes in known.values()}
+    return len(known) > 1 and len(sizes) == 1 and not isinstance(sizes.pop()[0], int)
+
+
+def _starts_with_batch(sizes: Sizes, are_columns: bool) -> bool:
+    """Whether the first size is a symbol of the batch."""
+    first = sizes[0]
+    if not isinstance(first, str) or _OTHER_AXIS.search(first):
+        return False
+    return len(sizes) > 1 or are_columns or "batch" in first.lower()
 
 
 def batch_note(

@@ -44,6 +44,13 @@ CASES: dict[str, tuple[dict[str, Sizes | None], dict[str, int], dict[str, Shape]
         {"a": ("N", 8), "b": ("M", 4)}, {}, {"a": (1, 8), "b": (1, 4)},
     ),
     "one of two is fixed": ({"a": ("N", 8), "b": (3, 4)}, {}, {"a": (1, 8)}),
+    "columns of a table": ({"a": (None,), "b": (None,)}, {}, {"a": (1,), "b": (1,)}),
+    "columns with a symbol": ({"a": ("N",), "b": ("N",)}, {}, {"a": (1,), "b": (1,)}),
+    "signals of one length": ({"a": ("time",), "b": ("time",)}, {}, {}),
+    "one vector": ({"a": (None,)}, {}, {}),
+    "vectors beside a matrix": ({"a": (None,), "b": (None,), "c": (None, 4)}, {}, {"c": (1, 4)}),
+    "a vector of the batch": ({"a": ("N", 4), "b": ("N",)}, {}, {"a": (1, 4), "b": (1,)}),
+    "a vector that says so": ({"ids": ("batch_size",)}, {}, {"ids": (1,)}),
 }  # fmt: skip
 
 
