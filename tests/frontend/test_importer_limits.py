@@ -203,8 +203,9 @@ def test_weights_of_trees_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
         ("RESIZE_AREA", "similar and supported: RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR; LIST"),
         ("REDUCE_NORM", "similar and supported: REDUCE_MIN, REDUCE_MAX; LIST"),
         ("HASHTABLE", "LIST"),
-        ("CUSTOM FlexErf", "Erf came in as a select TensorFlow operator: export with "
-                           "TFLITE_BUILTINS_INT8 only"),
+        ("CUSTOM FlexIRFFT", "IRFFT came in as a select TensorFlow operator: export with "
+                             "TFLITE_BUILTINS_INT8 only, or give the .onnx that the file was "
+                             "made from"),
         ("CUSTOM MyPostProcess", "cut the model before it and run it in the application, on the "
                                  "boxes and scores"),
         ("CUSTOM Mine", "export the model with builtin operators only; LIST; C of yours can say "

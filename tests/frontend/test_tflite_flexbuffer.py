@@ -114,10 +114,10 @@ def test_an_option_that_is_not_whole_is_refused() -> None:
 def test_no_byte_outside_is_read(at: int, count: int, found: bytes | None) -> None:
     reader = _Reader(b"ab")
     if found is not None:
-        assert reader.bytes(at, count) == found
+        assert reader.part(at, count) == found
         return
     with pytest.raises(ValueError, match=f"its options of 2 bytes refer to byte {at}"):
-        reader.bytes(at, count)
+        reader.part(at, count)
 
 
 @pytest.mark.parametrize("width", ["W8", "W16", "W32", "W64"])

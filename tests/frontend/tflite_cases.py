@@ -289,6 +289,13 @@ CASES: dict[str, tuple[Case, ...]] = {
         _custom("SignalFilterBankLog", (_wide(3),), (_samples(3),), input_correction_bits=3,
                 output_scale=64),
     ),
+    "select_operators": (
+        Case("CUSTOM FlexErf", (_real(2, 3),), (_real(2, 3),)),
+        Case("CUSTOM FlexBitwiseAnd", (t(kind=I32), t(kind=I32)), (t(kind=I32),)),
+        Case("CUSTOM FlexAvgPool3D", (_real(1, 2, 4, 4, 2),), (_real(1, 1, 2, 2, 2),),
+             attributes={"ksize": (1, 2, 2, 2, 1), "strides": (1, 2, 2, 2, 1),
+                         "padding": "SAME", "data_format": "NDHWC"}),
+    ),
     "signal_frame": (
         _custom("SignalWindow", (_samples(2, 3), c([1, 2, 3], I16)), (_samples(2, 3),), shift=12),
         _custom("SignalFftAutoScale", (_samples(4),), (_samples(4), t((), I32))),

@@ -24,6 +24,7 @@ from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType, TensorType
 from tests.frontend.verdicts import emitted, said, table
+from tests.support.select_operators import Attribute, select_options
 from tests.support.signal_models import flexbuffer
 
 _DTYPES = {
@@ -80,6 +81,8 @@ class Case:
     custom: Mapping[str, int | float] | None = None
     #: Options that are a struct of int32 in place of a flexbuffer.
     words: tuple[int, ...] = ()
+    #: Of a select TensorFlow operator.
+    attributes: Mapping[str, Attribute] | None = None
 
     def verdict(self) -> str:
         """What its importer says, or the nodes that it makes."""
@@ -98,7 +101,10 @@ class Case:
         given = [i for i in inputs if i >= 0 and tensors[i].data is None
                  and not tensors[i].is_variable]  # fmt: skip
         raw = struct.pack(f"<{len(self.words)}i", *self.words)
-        raw = raw if self.custom is None else flexbuffer(self.custom)
+        if self.custom is not None:
+            raw = flexbuffer(self.custom)
+        if self.attributes is not None:
+            raw = select_options(self.kind, self.attributes)
         options = None if self.options is None else options_table(self.kind, self.options)
         op = OperatorRecord(0, self.kind, tuple(inputs), tuple(outputs), options, raw)
         model = ModelRecord(tuple(tensors), (op,), tuple(given), tuple(outputs))
@@ -294,6 +300,14 @@ def _of_options(case: Case) -> Iterator[Damage]:
         for other in _other_customs(word):
             words = (*case.words[:place], int(other), *case.words[place + 1 :])
             yield f"word {place}={other}", replace(case, words=words), None
+    for key, value in (case.attributes or {}).items():
+        rest = {name: kept for name, kept in (case.attributes or {}).items() if name != key}
+        yield f"no {key}", replace(case, attributes=rest), None
+        others: list[Attribute] = ["zzz", 7]
+        if isinstance(value, tuple):
+            others += [value[:-1], *((*value[:i], 0, *value[i + 1 :]) for i in range(len(value)))]
+        for each in others:
+            yield f"{key}={each}", replace(case, attributes={**rest, key: each}), None
     if case.custom is not None:
         yield "no options", replace(case, custom=None), None
         yield "more options", replace(case, custom={**case.custom, "zzz": 1}), None

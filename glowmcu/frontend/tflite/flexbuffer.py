@@ -1,4 +1,5 @@
-"""Numbers by name from a FlexBuffer map: how custom operators of `.tflite` files keep options.
+"""Numbers by name from a FlexBuffer map, how custom operators of `.tflite` files keep options, and
+texts from a vector, how select TensorFlow operators do.
 
 The file is hostile: offsets are checked, and no more is read than a map of few numbers holds.
 ValueError (a damaged file, for the reader) for anything else.
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import struct
 
-_INT, _UINT, _FLOAT, _BOOL, _MAP = 1, 2, 3, 26, 9
+_INT, _UINT, _FLOAT, _BOOL, _MAP, _VECTOR, _TEXTS = 1, 2, 3, 26, 9, 10, (5, 25)
 _INDIRECT = {6: _INT, 7: _UINT, 8: _FLOAT}
 _MOST_ENTRIES, _MOST_NAME_BYTES = 64, 256
 _FLOATS = {4: "<f", 8: "<d"}
@@ -22,11 +23,15 @@ def read_numbers(data: bytes) -> dict[str, Number]:
     if not data:
         return {}
     reader = _Reader(data)
-    width, kind = reader.unsigned(len(data) - 1, 1), reader.unsigned(len(data) - 2, 1)
-    _expect_width(width)
-    if kind >> 2 != _MAP:
-        raise ValueError(f"its options are of FlexBuffer type {kind >> 2}, not a map")
-    return reader.map(reader.follow(len(data) - 2 - width, width), 1 << (kind & 3))
+    return reader.map(*reader.root(_MAP, "a map"))
+
+
+def read_texts(data: bytes) -> list[bytes]:
+    """The texts of the vector that `data` holds; none for no bytes at all."""
+    if not data:
+        return []
+    reader = _Reader(data)
+    return reader.texts(*reader.root(_VECTOR, "a vector"))
 
 
 def _expect_width(width: int) -> None:
@@ -38,22 +43,46 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self.data = data
 
-    def bytes(self, at: int, count: int) -> bytes:
+    def part(self, at: int, count: int) -> bytes:
         if at < 0 or at + count > len(self.data):
             raise ValueError(f"its options of {len(self.data)} bytes refer to byte {at}")
         return self.data[at : at + count]
 
     def unsigned(self, at: int, width: int) -> int:
-        return int.from_bytes(self.bytes(at, width), "little")
+        return int.from_bytes(self.part(at, width), "little")
 
     def follow(self, at: int, width: int) -> int:
         """Offsets go backwards from where they stand."""
         return at - self.unsigned(at, width)
 
-    def map(self, at: int, width: int) -> dict[str, Number]:
+    def root(self, wanted: int, what: str) -> tuple[int, int]:
+        """Where the only value that the bytes hold is, and how wide its numbers are."""
+        end = len(self.data)
+        width, kind = self.unsigned(end - 1, 1), self.unsigned(end - 2, 1)
+        _expect_width(width)
+        if kind >> 2 != wanted:
+            raise ValueError(f"its options are of FlexBuffer type {kind >> 2}, not {what}")
+        return self.follow(end - 2 - width, width), 1 << (kind & 3)
+
+    def texts(self, at: int, width: int) -> list[bytes]:
+        found, count = [], self.count(at, width)
+        for i in range(count):
+            kind = self.unsigned(at + count * width + i, 1)
+            if kind >> 2 not in _TEXTS:
+                raise ValueError(f"an option is of FlexBuffer type {kind >> 2}, not a text")
+            place, size_width = self.follow(at + i * width, width), 1 << (kind & 3)
+            found.append(self.part(place, self.unsigned(place - size_width, size_width)))
+        return found
+
+    def count(self, at: int, width: int) -> int:
+        """Elements of a vector or map."""
         count = self.unsigned(at - width, width)
         if count > _MOST_ENTRIES:
             raise ValueError(f"it has {count} options")
+        return count
+
+    def map(self, at: int, width: int) -> dict[str, Number]:
+        count = self.count(at, width)
         keys = self.follow(at - 3 * width, width)
         key_width = self.unsigned(at - 2 * width, width)
         _expect_width(key_width)
@@ -65,7 +94,7 @@ class _Reader:
         return dict(zip(names, values, strict=True))
 
     def name(self, at: int) -> str:
-        self.bytes(at, 1)
+        self.part(at, 1)
         end = self.data.find(b"\0", at, at + _MOST_NAME_BYTES)
         if end < 0:
             raise ValueError("the name of an option has no end")
@@ -75,7 +104,7 @@ class _Reader:
         kind = packed >> 2
         if kind in _INDIRECT:
             at, width, kind = self.follow(at, width), 1 << (packed & 3), _INDIRECT[kind]
-        raw = self.bytes(at, width)
+        raw = self.part(at, width)
         if kind in (_INT, _UINT, _BOOL):
             return int.from_bytes(raw, "little", signed=kind == _INT)
         if kind == _FLOAT and width in _FLOATS:

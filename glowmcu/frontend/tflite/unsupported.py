@@ -58,8 +58,8 @@ def _hint(name: str, known: Sequence[str]) -> str:
 def _custom_hint(custom: str) -> str:
     if custom.startswith("Flex"):
         return (
-            f"{custom[4:]} came in as a select TensorFlow operator: "
-            "export with TFLITE_BUILTINS_INT8 only"
+            f"{custom[4:]} came in as a select TensorFlow operator: export with "
+            "TFLITE_BUILTINS_INT8 only, or give the .onnx that the file was made from"
         )
     for beginning, (what, remedy) in _COMPILED.items():
         if custom.startswith(beginning):
