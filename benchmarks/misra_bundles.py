@@ -30,6 +30,7 @@ from glowmcu.quant.sample_source import SampleSource
 from tests.bundle.models import SHARED, digits, float_borders, rows_and_offsets, two_in_two_out
 from tests.conftest import REPO
 from tests.delegation.models import ACME, acme, chain, several_outputs
+from tests.ops.test_convolution import Case, conv_model
 from tests.support.check_model import write_bundle
 from tests.support.lstm_models import LstmCase, SvdfCase, lstm_model, svdf_model
 from tests.support.open_models import open_model
@@ -143,6 +144,12 @@ def _functions_of_int16() -> bytes:
         model.output(y)
     model.output(made("LESS", [x, root], None, "bool"))
     return model.finish()
+
+
+def _wide_windows() -> bytes:
+    return conv_model(
+        "DEPTHWISE_CONV_2D", Case((1, 9, 10, 8), 8, (5, 5), padding="SAME", out_scale=2.0)
+    )
 
 
 _FOUR_BITS = QuantizationOptions(four_bit_weights=("all",))
@@ -288,6 +295,7 @@ def _small_models() -> dict[str, Checked]:
         ),
         "softmax of int16, cortex-m4": Checked(_softmax_of_int16, "cortex-m4"),
         "functions of int16, cortex-m4": Checked(_functions_of_int16, "cortex-m4"),
+        "wide windows, cortex-m4": Checked(_wide_windows, "cortex-m4"),
         "stream, cortex-m4": Checked(partial(random_stream_model, 6), "cortex-m4"),
     }
     for core in ("cortex-m4", "generic"):

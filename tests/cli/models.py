@@ -43,7 +43,7 @@ def unsupported() -> bytes:
         y = model.tensor(f"layer_{index}", (1, 4), "int8", 0.5, 0)
         model.op(kind, [current], [y])
         current = y
-    for code in ("MyPostProcess", "FlexErf", "MyOwn"):
+    for code in ("MyPostProcess", "FlexIRFFT", "MyOwn"):
         y = model.tensor(f"custom/{code}", (1, 4), "float32")
         model.custom_op(code, [x], [y])
         model.output(y)

@@ -150,8 +150,8 @@ static void glowmcu_depthwise_copies_begin(const glowmcu_depthwise_copies *p, ui
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row. Scratch, 4-byte aligned:
- * words of weights and constants, then the copy.
+ * `in` begins with the first of these input rows, `out` with row first_row.
+ * Scratch, 4-byte aligned: words of weights and constants, then the copy.
  */
 GLOWMCU_CODE
 static void glowmcu_depthwise_copies_rows(const glowmcu_depthwise_copies *p, const int8_t *in,
@@ -209,8 +209,8 @@ static inline void glowmcu_depthwise_portable_copy(const int16_t *copy, int8_t *
                 const uint32_t word = words[ky * row_words + kx / 2 * (3 - p->stride_x)];
                 const int32_t weight = (kx % 2 == 0) ? glowmcu_low_half(word)
                                                      : glowmcu_high_half(word);
-                sum = glowmcu_wrapping_add(
-                    sum, copy[(oy * p->stride_y + ky) * p->pitch + ox * p->stride_x + kx] * weight);
+                const int32_t x = (oy * p->stride_y + ky) * p->pitch + ox * p->stride_x + kx;
+                sum = glowmcu_wrapping_add(sum, copy[x] * weight);
             }
             sum = glowmcu_depthwise_finish(sum, q, form, preshift, postshift, p->rounding);
             sum = (sum < p->clamp_min) ? p->clamp_min : sum;
