@@ -79,10 +79,15 @@ static void glowmcu_depthwise_copy_row(const int8_t *row, int32_t channels, int3
         row += 4 * channels;
         copy += 4;
     }
-    for (; columns > 0; --columns) {
+    if ((columns & 2) != 0) {
+        const uint32_t first = (uint32_t)(int32_t)row[0];
+        const uint32_t second = (uint32_t)(int32_t)row[channels];
+        glowmcu_store_word(copy, glowmcu_pack_low(first, second));
+        row += 2 * channels;
+        copy += 2;
+    }
+    if ((columns & 1) != 0) {
         *copy = *row;
-        row += channels;
-        ++copy;
     }
 }
 
@@ -166,7 +171,8 @@ static void glowmcu_depthwise_copies_rows(const glowmcu_depthwise_copies *p, con
     const int32_t seen = p->pitch - p->pad_left;
     const int32_t columns = (p->in_width < seen) ? p->in_width : seen;
     const int32_t in_row = p->in_width * p->in_channels;
-    const int32_t channels = p->in_channels * p->depth_multiplier;
+    const int8_t *weights = p->weights;
+    const int32_t *constants = p->constants;
     uint32_t *const words = (uint32_t *)(void *)scratch;
     uint32_t *const finish = words + p->kernel_height * glowmcu_depthwise_copies_row_words(p);
     int16_t *const copy = (int16_t *)(void *)(finish + GLOWMCU_DEPTHWISE_FINISH_WORDS);
@@ -174,16 +180,22 @@ static void glowmcu_depthwise_copies_rows(const glowmcu_depthwise_copies *p, con
     if (first_row < end_row) {
         glowmcu_depthwise_copies_begin(p, words, copy, rows);
     }
-    for (int32_t c = 0; c < channels && first_row < end_row; ++c) {
-        const int8_t *plane = in + c / p->depth_multiplier;
+    for (int32_t ic = 0; ic < p->in_channels && first_row < end_row; ++ic) {
+        const int8_t *row = in + ic;
+        int16_t *to = copy + above * p->pitch + p->pad_left;
         for (int32_t y = 0; y < read; ++y) {
-            glowmcu_depthwise_copy_row(plane + y * in_row, p->in_channels, columns,
-                copy + (above + y) * p->pitch + p->pad_left);
+            glowmcu_depthwise_copy_row(row, p->in_channels, columns, to);
+            row += in_row;
+            to += p->pitch;
         }
-        glowmcu_depthwise_copies_unpack(
-            p, p->weights + c * p->kernel_height * p->kernel_width, words);
-        glowmcu_depthwise_copies_finish(p, p->constants + 2 * c, finish);
-        run(copy, out + c, words, p, end_row - first_row);
+        for (int32_t m = 0; m < p->depth_multiplier; ++m) {
+            glowmcu_depthwise_copies_unpack(p, weights, words);
+            glowmcu_depthwise_copies_finish(p, constants, finish);
+            run(copy, out, words, p, end_row - first_row);
+            weights += p->kernel_height * p->kernel_width;
+            constants += 2;
+            ++out;
+        }
     }
 }
 
