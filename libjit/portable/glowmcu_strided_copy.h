@@ -20,30 +20,56 @@ typedef struct {
     const int32_t *loops; /* [loop_count][3], outermost first: count, in step, out step in bytes */
 } glowmcu_strided_copy;
 
-/* `count` units, of which only large ones are worth a call of memcpy. */
+/*
+ * `count` units, of which only large ones are worth a call of memcpy. Where words may lie anywhere
+ * compilers move those of four and two bytes as words.
+ */
 GLOWMCU_CODE
 static inline void glowmcu_strided_copy_units(const uint8_t *in, uint8_t *out, const int32_t *loop,
     int32_t unit_bytes)
 {
     const int32_t in_step = loop[1];
     const int32_t out_step = loop[2];
+    int32_t left = loop[0];
 
     if (unit_bytes == 1) {
-        for (int32_t i = 0; i < loop[0]; ++i) {
-            out[i * out_step] = in[i * in_step];
+        for (; left >= 4; left -= 4) {
+            const uint8_t first = in[0];
+            const uint8_t second = in[in_step];
+            const uint8_t third = in[2 * in_step];
+            const uint8_t fourth = in[3 * in_step];
+            out[0] = first;
+            out[out_step] = second;
+            out[2 * out_step] = third;
+            out[3 * out_step] = fourth;
+            in += 4 * in_step;
+            out += 4 * out_step;
         }
-        return;
     }
-    for (int32_t i = 0; i < loop[0]; ++i) {
-        const uint8_t *from = in + i * in_step;
-        uint8_t *to = out + i * out_step;
+    for (; left > 0; --left) {
         if (unit_bytes >= 16) {
-            (void)memcpy(to, from, (size_t)unit_bytes);
+            (void)memcpy(out, in, (size_t)unit_bytes);
+        } else if (unit_bytes == 4) {
+            const uint8_t first = in[0];
+            const uint8_t second = in[1];
+            const uint8_t third = in[2];
+            const uint8_t fourth = in[3];
+            out[0] = first;
+            out[1] = second;
+            out[2] = third;
+            out[3] = fourth;
+        } else if (unit_bytes == 2) {
+            const uint8_t first = in[0];
+            const uint8_t second = in[1];
+            out[0] = first;
+            out[1] = second;
         } else {
             for (int32_t byte = 0; byte < unit_bytes; ++byte) {
-                to[byte] = from[byte];
+                out[byte] = in[byte];
             }
         }
+        in += in_step;
+        out += out_step;
     }
 }
 

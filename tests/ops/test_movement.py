@@ -180,7 +180,7 @@ def test_a_copy_of_a_whole_tensor_has_no_loops(shape: list[int]) -> None:
     ("copy", "loops"),
     [
         (Copy(whole((4, 6)).along(1, 0, 3), whole((4, 3))), ((4, 6, 3),)),
-        (Copy(whole((2, 3, 4)).permuted((1, 0, 2)), whole((3, 2, 4))), ((3, 4, 8), (2, 12, 4))),
+        (Copy(whole((2, 3, 4)).permuted((1, 0, 2)), whole((3, 2, 4))), ((2, 12, 4), (3, 4, 8))),
         (Copy(whole((2, 3, 4)).permuted((2, 0, 1)), whole((4, 2, 3))), ((4, 1, 6), (6, 4, 1))),
         (Copy(Region(0, ((5, 0), (3, 1))), whole((5, 3))), ((5, 0, 3),)),
     ],
@@ -188,6 +188,29 @@ def test_a_copy_of_a_whole_tensor_has_no_loops(shape: list[int]) -> None:
 )
 def test_loops_are_as_few_as_they_can_be(copy: Copy, loops: tuple[tuple[int, ...], ...]) -> None:
     assert coalesce(copy, 1).loops == loops
+
+
+@pytest.mark.parametrize(
+    ("channels", "innermost"), [(3, (40, 1, 3)), (4, (40, 1, 4)), (50, (50, 40, 1))]
+)
+def test_the_longest_loop_is_innermost(channels: int, innermost: tuple[int, ...]) -> None:
+    """Planes of 5x8 to pixels: a loop over few channels would be entered again for each pixel."""
+    planes = whole((channels, 5, 8)).permuted((1, 2, 0))
+    assert coalesce(Copy(planes, whole((5, 8, channels))), 1).loops[-1] == innermost
+
+
+@pytest.mark.parametrize("unit_bytes", [1, 2, 3, 4, 5, 15, 16, 17])
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 9])
+def test_units_of_any_size(in_c: StridedCopyInC, unit_bytes: int, count: int) -> None:
+    data = np.random.default_rng(0).integers(0, 256, 400).astype(np.uint8)
+    step, apart = unit_bytes + 2, unit_bytes + 1
+    found = np.zeros(400, np.uint8)
+    in_c.run(StridedCopy(unit_bytes, 3, 5, ((count, step, apart),)), data, found)
+    expected = np.zeros(400, np.uint8)
+    for i in range(count):
+        source, target = 3 + i * step, 5 + i * apart
+        expected[target : target + unit_bytes] = data[source : source + unit_bytes]
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_data_that_is_in_place_already_is_left_alone(in_c: StridedCopyInC) -> None:

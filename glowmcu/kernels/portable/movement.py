@@ -26,7 +26,7 @@ from glowmcu.ops.transpose import Reverse, Transpose
 
 #: As many as libjit's `GLOWMCU_STRIDED_COPY_LOOPS`.
 MAX_LOOPS = 8
-_MEMCPY_FROM_BYTES = 16
+_MEMCPY_FROM_BYTES, _WORD_BYTES = 16, 4
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,19 @@ class StridedCopy:
     @property
     def cycles(self) -> float:
         """Estimate for a Cortex-M4."""
-        units = math.prod(count for count, _, _ in self.loops)
+        counts = [count for count, _, _ in self.loops]
+        units, turns = math.prod(counts), math.prod(counts[:-1])
         if self.unit_bytes >= _MEMCPY_FROM_BYTES:
-            return 60.0 + units * (25.0 + 0.6 * self.unit_bytes)
-        return 60.0 + units * (6.0 if self.unit_bytes == 1 else 8.0 + 5.0 * self.unit_bytes)
+            of_unit = 25.0 + 0.6 * self.unit_bytes
+        else:
+            of_unit = {1: 4.5, _WORD_BYTES: 9.0}.get(self.unit_bytes, 10.0 + 6.0 * self.unit_bytes)
+        return 60.0 + 20.0 * turns + of_unit * units
 
 
 def coalesce(copy: Copy, element_bytes: int) -> StridedCopy:
-    """The fewest loops that make `copy`. Both regions must have the same shape."""
+    """The fewest loops that make `copy`, the longest one innermost around few bytes. Both regions
+    must have the same shape.
+    """
     assert copy.source.shape == copy.target.shape
     loops: list[tuple[int, int, int]] = []
     for (count, in_stride), (_, out_stride) in zip(
@@ -64,6 +69,10 @@ def coalesce(copy: Copy, element_bytes: int) -> StridedCopy:
     unit = element_bytes
     if loops and loops[-1][1] == loops[-1][2] == unit:
         unit *= loops.pop()[0]
+    if unit < _MEMCPY_FROM_BYTES:
+        # The longest loop innermost, where a turn costs least: nothing is read that is written.
+        longest = max((count for count, _, _ in loops), default=0)
+        loops.sort(key=lambda loop: loop[0] == longest)
     first = copy.source.first * element_bytes, copy.target.first * element_bytes
     return StridedCopy(unit, *first, tuple(loops))
 
