@@ -15,7 +15,7 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.goals import Goal
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import Array, check_model
-from tests.support.onnx_models import run_onnxruntime, skip_before_onnxruntime_1_24
+from tests.support.onnx_models import run_onnxruntime
 from tests.support.tree_models import MODES, feature_rows, forest, tree_model
 
 #: Core and goal of which each takes another variant for most trees.
@@ -74,51 +74,6 @@ def test_scores_of_several_classes(transform: str) -> None:
         rows = rows[np.isfinite(scores).all(axis=1)]
         assert len(rows) > 4
     check(tree_model("TreeEnsembleClassifier", attributes, 4), rows)
-
-
-BINARY = {
-    "probabilities": ({"weights": (0.0, 0.1, 0.05)}, {}),
-    "votes": ({"weights": (0.0, 0.1)}, {}),
-    "boosted": ({}, {"post_transform": "LOGISTIC", "base_values": [0.25]}),
-    "boosted, all positive": ({"weights": (0.0, 0.2, 0.1)}, {"post_transform": "LOGISTIC"}),
-    "boosted, as they are": ({}, {}),
-    "softmax of one score": ({}, {"post_transform": "SOFTMAX"}),
-    "of the second class": ({"targets": (1,)}, {"post_transform": "SOFTMAX"}),
-}
-
-
-@pytest.mark.parametrize(("options", "more"), BINARY.values(), ids=BINARY)
-def test_two_classes_are_told_apart_by_one_score(
-    options: dict[str, Any], more: dict[str, Any]
-) -> None:
-    if (options, more) == BINARY["boosted, all positive"]:
-        skip_before_onnxruntime_1_24("leaves LOGISTIC out where all weights are positive")
-    attributes = labelled(forest(10, 4, 4, **options).attributes("class"), 2, **more)
-    check(tree_model("TreeEnsembleClassifier", attributes, 4), feature_rows(5, 24, 4))
-
-
-@pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"])
-@pytest.mark.parametrize("is_opposite", [True, False], ids=["opposite", "of any size"])
-def test_two_classes_with_scores_of_their_own(transform: str, is_opposite: bool) -> None:
-    """CatBoost writes opposite ones."""
-    made = forest(6, 4, 4, targets=(0, 1))
-    attributes = labelled(made.attributes("class"), 2, post_transform=transform)
-    if is_opposite:
-        weights = attributes["class_weights"]
-        weights[::2] = [-weight for weight in weights[1::2]]
-    done = check(tree_model("TreeEnsembleClassifier", attributes, 4), feature_rows(5, 24, 4))
-    (trees,) = (node for node in done.graph.nodes if node.op.name == "tree_ensemble")
-    assert trees.output.type.shape == (1, 1 if is_opposite else 2)
-
-
-def test_two_classes_of_which_one_may_get_no_weight_are_refused() -> None:
-    made = forest(6, 4, 4, targets=(0, 1), every_target=False)
-    attributes = labelled(made.attributes("class"), 2)
-    with pytest.raises(GlowmcuError, match="may get no weight of any tree"):
-        check(tree_model("TreeEnsembleClassifier", attributes, 4), feature_rows(5, 24, 4))
-    based = labelled(forest(6, 4, 4, targets=(0, 1)).attributes("class"), 2, base_values=[0.5, 1])
-    with pytest.raises(GlowmcuError, match="base values, and weights for both"):
-        check(tree_model("TreeEnsembleClassifier", based, 4), feature_rows(5, 24, 4))
 
 
 @pytest.mark.parametrize("target", TARGETS)

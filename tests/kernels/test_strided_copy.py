@@ -1,4 +1,4 @@
-"""strided_copy.portable: what a moved element takes, of the sizes that networks have."""
+"""strided_copy.longest: what a moved element takes, of the sizes that networks have."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def planes_to_pixels(dtype: str) -> bytes:
 @pytest.mark.parametrize(("dtype", "most"), [("int8", 5.5), ("int16", 9.5), ("float32", 9.5)])
 def test_cycles_of_an_element_of_an_image(dtype: str, most: float) -> None:
     cycles = check_forced(
-        planes_to_pixels(dtype), "strided_copy.portable", counts_cycles=True
+        planes_to_pixels(dtype), "strided_copy.longest", counts_cycles=True
     ).cycles
     assert cycles is not None
     assert cycles < most * 3 * 24 * 24

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glowmcu.kernels.portable.movement import MAX_LOOPS, StridedCopy, coalesce
+from glowmcu.kernels.portable.movement import MAX_LOOPS, StridedCopy, coalesce, longest_innermost
 from glowmcu.ops.movement import Copy, Region, whole
 from glowmcu.verify.host_library import host_compiler
 from tests.support.kernel_files import include_flags
@@ -180,7 +180,7 @@ def test_a_copy_of_a_whole_tensor_has_no_loops(shape: list[int]) -> None:
     ("copy", "loops"),
     [
         (Copy(whole((4, 6)).along(1, 0, 3), whole((4, 3))), ((4, 6, 3),)),
-        (Copy(whole((2, 3, 4)).permuted((1, 0, 2)), whole((3, 2, 4))), ((2, 12, 4), (3, 4, 8))),
+        (Copy(whole((2, 3, 4)).permuted((1, 0, 2)), whole((3, 2, 4))), ((3, 4, 8), (2, 12, 4))),
         (Copy(whole((2, 3, 4)).permuted((2, 0, 1)), whole((4, 2, 3))), ((4, 1, 6), (6, 4, 1))),
         (Copy(Region(0, ((5, 0), (3, 1))), whole((5, 3))), ((5, 0, 3),)),
     ],
@@ -196,7 +196,11 @@ def test_loops_are_as_few_as_they_can_be(copy: Copy, loops: tuple[tuple[int, ...
 def test_the_longest_loop_is_innermost(channels: int, innermost: tuple[int, ...]) -> None:
     """Planes of 5x8 to pixels: a loop over few channels would be entered again for each pixel."""
     planes = whole((channels, 5, 8)).permuted((1, 2, 0))
-    assert coalesce(Copy(planes, whole((5, 8, channels))), 1).loops[-1] == innermost
+    found = coalesce(Copy(planes, whole((5, 8, channels))), 1)
+    assert longest_innermost(found).loops[-1] == innermost
+    assert sorted(longest_innermost(found).loops) == sorted(found.loops)
+    in_one = coalesce(Copy(planes, whole((5, 8, channels))), 16)
+    assert longest_innermost(in_one) == in_one
 
 
 @pytest.mark.parametrize("unit_bytes", [1, 2, 3, 4, 5, 15, 16, 17])

@@ -211,9 +211,11 @@ def _of_target(forest: Forest, target: int) -> Forest:
 
 
 def _is_opposite(row: Row) -> bool:
-    """Whether what a leaf adds to two classes is opposite."""
-    first, second = (sum(weight for given, weight in row if given == k) for k in range(2))
-    return first == -second and len(row) <= 2
+    """Whether a leaf adds opposite weights to the two classes, or nothing."""
+    if sorted(target for target, _ in row) != [0, 1]:
+        return not row
+    (_, one), (_, other) = row
+    return one == -other
 
 
 def _always_scored(forest: Forest) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,9 +51,7 @@ class StridedCopy:
 
 
 def coalesce(copy: Copy, element_bytes: int) -> StridedCopy:
-    """The fewest loops that make `copy`, the longest one innermost around few bytes. Both regions
-    must have the same shape.
-    """
+    """The fewest loops that make `copy`. Both regions must have the same shape."""
     assert copy.source.shape == copy.target.shape
     loops: list[tuple[int, int, int]] = []
     for (count, in_stride), (_, out_stride) in zip(
@@ -69,12 +67,16 @@ def coalesce(copy: Copy, element_bytes: int) -> StridedCopy:
     unit = element_bytes
     if loops and loops[-1][1] == loops[-1][2] == unit:
         unit *= loops.pop()[0]
-    if unit < _MEMCPY_FROM_BYTES:
-        # The longest loop innermost, where a turn costs least: nothing is read that is written.
-        longest = max((count for count, _, _ in loops), default=0)
-        loops.sort(key=lambda loop: loop[0] == longest)
     first = copy.source.first * element_bytes, copy.target.first * element_bytes
     return StridedCopy(unit, *first, tuple(loops))
+
+
+def longest_innermost(copy: StridedCopy) -> StridedCopy:
+    """The same with the longest loop where a turn costs least; nothing is read that is written."""
+    if copy.unit_bytes >= _MEMCPY_FROM_BYTES:
+        return copy
+    longest = max((count for count, _, _ in copy.loops), default=0)
+    return replace(copy, loops=tuple(sorted(copy.loops, key=lambda loop: loop[0] == longest)))
 
 
 def strided_copies(site: Site) -> list[tuple[Copy, StridedCopy]]:
@@ -89,34 +91,53 @@ def strided_copies(site: Site) -> list[tuple[Copy, StridedCopy]]:
     ]
 
 
-@kernel(
-    "strided_copy.portable",
+_MOVEMENTS = (
     BatchToSpace, BroadcastTo, Concatenation, DepthToSpace, MirrorPad, Pad, Reverse, Slice,
     SpaceToBatch, SpaceToDepth, Split, Tile, Transpose,
 )  # fmt: skip
+
+
+@kernel("strided_copy.portable", *_MOVEMENTS)
 class PortableStridedCopy(Kernel):
     """Loops around the longest runs that lie together; any core, any element type."""
 
     is_loops = True
 
+    def copies(self, site: Site) -> list[tuple[Copy, StridedCopy]]:
+        """What is moved, and how."""
+        return strided_copies(site)
+
     def accepts(self, site: Site, target: Target) -> bool:
-        copies = [strided for _, strided in strided_copies(site)]
+        copies = [strided for _, strided in self.copies(site)]
         return bool(copies) and all(len(copy.loops) <= MAX_LOOPS for copy in copies)
 
     def cost(self, site: Site, target: Target) -> Cost:
-        copies = [strided for _, strided in strided_copies(site)]
+        copies = [strided for _, strided in self.copies(site)]
         cycles = sum(copy.cycles for copy in copies)
         if _fill(site) is not None:
             cycles += 0.5 * sum(type_.size_bytes for type_ in site.signature.outputs)
         tables = sum(20 + 12 * len(copy.loops) for copy in copies)
-        return Cost(cycles, 360, tables)
+        return Cost(cycles, 360, tables, code_key="strided_copy")
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        copies = strided_copies(site)
+        copies = self.copies(site)
         single = len(copies) == 1 and len(site.signature.outputs) == 1
         if single and _fill(site) is None:
             return _one_copy(*copies[0])
         return _several_copies(site, copies)
+
+
+@kernel("strided_copy.longest", *_MOVEMENTS)
+class LongestStridedCopy(PortableStridedCopy):
+    """The same with the longest loop innermost, where another is; not for open sizes, of which
+    another loop may be the longest.
+    """
+
+    def copies(self, site: Site) -> list[tuple[Copy, StridedCopy]]:
+        return [(copy, longest_innermost(strided)) for copy, strided in strided_copies(site)]
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return super().accepts(site, target) and self.copies(site) != strided_copies(site)
 
 
 def _fill(site: Site) -> int | float | None:
