@@ -36,35 +36,57 @@ static int32_t glowmcu_batch_matmul_row(const glowmcu_batch_matmul_dsp *p, const
 }
 
 #if GLOWMCU_HAS_DSP
-/* Products with the pairs of bytes in `words` and those between them; `words`, `spare` are lost. */
-#define GLOWMCU_BATCH_MATMUL_PAIRS(x, words, spare, sum, next) \
-    "   sxtb16  " spare ", " words "\n"                        \
-    "   smlad   " sum ", " x ", " spare ", " sum "\n"          \
-    "   sxtb16  " words ", " words ", ror #8\n"                \
-    "   smlad   " next ", " x ", " words ", " next "\n"
+/* Products of `x` with the pairs of bytes in `words` and those between them, which are lost. */
+#define GLOWMCU_BATCH_MATMUL_PAIRS(x, words, sum, next) \
+    "sxtb16 r11, " words "\n\t"                         \
+    "smlad " sum ", " x ", r11, " sum "\n\t"            \
+    "sxtb16 " words ", " words ", ror #8\n\t"           \
+    "smlad " next ", " x ", " words ", " next "\n\t"
 
-/* Four rows of y, `row` apart: the first and the third, then the second and the fourth. */
-#define GLOWMCU_BATCH_MATMUL_ACROSS                            \
-    "1: ldr     %[a], [%[y]]\n"                                \
-    "   ldr     %[b], [%[y], %[row], lsl #1]\n"                \
-    "   ldr     %[w], [%[x]], #4\n"                            \
-    "   pkhbt   %[c], %[a], %[b], lsl #16\n"                   \
-    "   pkhtb   %[b], %[b], %[a], asr #16\n"                   \
-    "   sxtab16 %[a], %[zero], %[w]\n"                         \
-    "   sxtab16 %[w], %[zero], %[w], ror #8\n"                 \
-    GLOWMCU_BATCH_MATMUL_PAIRS("%[a]", "%[c]", "%[d]", "%[s0]", "%[s1]") \
-    GLOWMCU_BATCH_MATMUL_PAIRS("%[a]", "%[b]", "%[d]", "%[s2]", "%[s3]") \
-    "   add     %[y], %[row]\n"                                \
-    "   ldr     %[a], [%[y]]\n"                                \
-    "   ldr     %[b], [%[y], %[row], lsl #1]\n"                \
-    "   add     %[y], %[row]\n"                                \
-    "   pkhbt   %[c], %[a], %[b], lsl #16\n"                   \
-    "   pkhtb   %[b], %[b], %[a], asr #16\n"                   \
-    "   add     %[y], %[y], %[row], lsl #1\n"                  \
-    GLOWMCU_BATCH_MATMUL_PAIRS("%[w]", "%[c]", "%[d]", "%[s0]", "%[s1]") \
-    GLOWMCU_BATCH_MATMUL_PAIRS("%[w]", "%[b]", "%[d]", "%[s2]", "%[s3]") \
-    "   subs    %[count], #1\n"                                \
-    "   bne     1b\n"
+/*
+ * Four columns of y side by side, rows `row` apart: `fours`, at least 1, times four products to
+ * each sum. r4 to r7 are the sums, r8 the first or second row's word, r9 the third or fourth's,
+ * r10 the left columns, r12 and r8 x, lr minus_zero.
+ */
+/* stack: 36 bytes */
+GLOWMCU_CODE
+GLOWMCU_NAKED static void glowmcu_batch_matmul_across(const int8_t *x GLOWMCU_UNUSED,
+    const int8_t *y GLOWMCU_UNUSED, int32_t row GLOWMCU_UNUSED, int32_t fours GLOWMCU_UNUSED,
+    uint32_t minus_zero GLOWMCU_UNUSED, int32_t *results GLOWMCU_UNUSED)
+{
+    __asm__ volatile(
+        ".syntax unified\n\t"
+        "push {r4, r5, r6, r7, r8, r9, r10, r11, lr}\n\t"
+        "ldr lr, [sp, #36]\n\t"
+        "movs r4, #0\n\t"
+        "movs r5, #0\n\t"
+        "movs r6, #0\n\t"
+        "movs r7, #0\n"
+        "1:\n\t"
+        "ldr r8, [r1]\n\t"
+        "ldr r9, [r1, r2, lsl #1]\n\t"
+        "ldr r12, [r0], #4\n\t"
+        "pkhbt r10, r8, r9, lsl #16\n\t"
+        "pkhtb r9, r9, r8, asr #16\n\t"
+        "sxtab16 r8, lr, r12\n\t"
+        "sxtab16 r12, lr, r12, ror #8\n\t"
+        GLOWMCU_BATCH_MATMUL_PAIRS("r8", "r10", "r4", "r5")
+        GLOWMCU_BATCH_MATMUL_PAIRS("r8", "r9", "r6", "r7")
+        "add r1, r1, r2\n\t"
+        "ldr r8, [r1]\n\t"
+        "ldr r9, [r1, r2, lsl #1]\n\t"
+        "add r1, r1, r2\n\t"
+        "pkhbt r10, r8, r9, lsl #16\n\t"
+        "pkhtb r9, r9, r8, asr #16\n\t"
+        "add r1, r1, r2, lsl #1\n\t"
+        GLOWMCU_BATCH_MATMUL_PAIRS("r12", "r10", "r4", "r5")
+        GLOWMCU_BATCH_MATMUL_PAIRS("r12", "r9", "r6", "r7")
+        "subs r3, r3, #1\n\t"
+        "bne 1b\n\t"
+        "ldr r0, [sp, #40]\n\t"
+        "stm r0, {r4, r5, r6, r7}\n\t"
+        "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n");
+}
 #else
 /* `x` times the elements of two rows, in words of four columns: a pair for each column. */
 GLOWMCU_CODE
@@ -79,32 +101,13 @@ static inline void glowmcu_batch_matmul_pairs(uint32_t x, uint32_t upper, uint32
     sums[2] = glowmcu_smlad(x, glowmcu_sxtb16(right), sums[2]);
     sums[3] = glowmcu_smlad(x, glowmcu_sxtb16_ror8(right), sums[3]);
 }
-#endif
 
-/*
- * Four columns of y side by side, rows `row` apart: `fours`, at least 1, times four products to
- * each sum. A function of its own, so that all of it stays in registers.
- */
-GLOWMCU_CODE GLOWMCU_NEVER_INLINE
+GLOWMCU_CODE
 static void glowmcu_batch_matmul_across(const int8_t *x, const int8_t *y, int32_t row,
     int32_t fours, uint32_t minus_zero, int32_t *results)
 {
     int32_t sums[4] = {0, 0, 0, 0};
 
-#if GLOWMCU_HAS_DSP
-    uint32_t a;
-    uint32_t b;
-    uint32_t c;
-    uint32_t d;
-    uint32_t w;
-
-    __asm__ volatile(GLOWMCU_BATCH_MATMUL_ACROSS
-        : [s0] "+r"(sums[0]), [s1] "+r"(sums[1]), [s2] "+r"(sums[2]), [s3] "+r"(sums[3]),
-        [x] "+r"(x), [y] "+r"(y), [count] "+r"(fours), [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c),
-        [d] "=&r"(d), [w] "=&r"(w)
-        : [row] "r"(row), [zero] "r"(minus_zero)
-        : "cc", "memory");
-#else
     for (; fours > 0; --fours) {
         const uint32_t word = glowmcu_load_word(x);
 
@@ -115,11 +118,11 @@ static void glowmcu_batch_matmul_across(const int8_t *x, const int8_t *y, int32_
         x += 4;
         y += 4 * row;
     }
-#endif
     (void)memcpy(results, sums, sizeof sums);
 }
+#endif
 
-/* The same of four columns that are `apart`, each in one piece. */
+/* The same of four columns that are `apart`, each in one piece; in registers of its own. */
 GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_batch_matmul_along(const int8_t *x, const int8_t *y, int32_t apart,
     int32_t fours, uint32_t minus_zero, int32_t *results)
