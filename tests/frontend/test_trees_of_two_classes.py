@@ -38,8 +38,9 @@ def test_two_classes_with_scores_of_their_own(transform: str, is_opposite: bool)
     """CatBoost writes opposite ones."""
     made = forest(6, 4, 4, targets=(0, 1))
     attributes = labelled(made.attributes("class"), 2, post_transform=transform)
+    # Sums on both sides of 0, few of them above 0.5.
+    weights = attributes["class_weights"] = [0.1 * w for w in attributes["class_weights"]]
     if is_opposite:
-        weights = attributes["class_weights"]
         weights[::2] = [-weight for weight in weights[1::2]]
     done = check(tree_model("TreeEnsembleClassifier", attributes, 4), feature_rows(5, 24, 4))
     (trees,) = (node for node in done.graph.nodes if node.op.name == "tree_ensemble")

@@ -6,6 +6,7 @@ import pytest
 
 from glowmcu.compilation import Options
 from glowmcu.goals import Goal
+from glowmcu.ir.operation import Rounding
 from glowmcu.pipeline import compile_model
 from tests.ops.test_matmul import PRODUCTS, Product, product_model
 from tests.support.forced_layers import ForcedLayers
@@ -86,6 +87,12 @@ def test_sums_below_2_to_the_30_are_taken() -> None:
 def test_what_it_does_not_take_is_left_to_the_portable_kernel(name: str) -> None:
     options = Options("m", core="cortex-m4", goal=Goal.SPEED)
     compilation = compile_model(product_model(LEFT[name]), "m.tflite", options)
+    assert variants_of(compilation) == {"batch_matmul.portable"}
+
+
+def test_what_rounds_once_is_left_to_the_portable_kernel() -> None:
+    options = Options("m", core="cortex-m4", goal=Goal.SPEED, rounding=Rounding.SINGLE)
+    compilation = compile_model(product_model(CASES["queries by keys"]), "m.tflite", options)
     assert variants_of(compilation) == {"batch_matmul.portable"}
 
 

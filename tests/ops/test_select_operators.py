@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flatbuffers import flexbuffers
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.flexbuffer import read_texts
@@ -145,6 +146,13 @@ def test_the_options_that_tensorflow_writes_are_read() -> None:
     root = bytes([2, len(data), len(node) + 3, 0x14, 0x14, 4, 0x28, 1])
     assert read_texts(data + root) == [b"MaxPool3D", node]
     assert node_attributes(node) == {"ksize": (1, 2, 2, 2, 1), "padding": b"SAME", "T": 1}
+
+
+def test_what_is_no_text_is_refused() -> None:
+    with pytest.raises(ValueError, match="FlexBuffer type 1, not a text"):
+        read_texts(bytes(flexbuffers.Dumps(["MaxPool3D", 7])))
+    with pytest.raises(ValueError, match="not a vector"):
+        read_texts(bytes(flexbuffers.Dumps("MaxPool3D")))
 
 
 def test_lists_that_are_not_packed_are_read_too() -> None:

@@ -111,14 +111,13 @@ class CopiesDepthwise(Kernel):
         shape, form, out = _shape(site), _form(site), site.signature.output.shape
         x, (height, width) = site.signature.inputs[0].shape, shape.kernel
         planes, rows = out[0] * out[3], out[1]
-        seen = min(x[2], _pitch(site) - depthwise_op(site).padding[1])
         groups = planes * rows * _groups(site)
         return {
             "call": out[0],
             "channel": planes,
             "tap": planes * height * width,
             "copied row": planes * min(x[1], _copied_rows(site)),
-            "copied": planes * min(x[1], _copied_rows(site)) * seen,
+            "copied": planes * min(x[1], _copied_rows(site)) * x[2],
             "row": planes * rows,
             form.kind.value: groups,
             "window row": groups * height,
