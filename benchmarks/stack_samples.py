@@ -58,6 +58,7 @@ def sample(data: bytes, core_name: str, variant: str) -> Sample:
         options={}, arena_bytes=max(end, ARENA_ALIGN), arena_lower_bound_bytes=0,
         arena_align=ARENA_ALIGN, rounding=graph.rounding.in_c,
         exact_outputs=(True,) * len(program.outputs),
+        rounded_outputs=(False,) * len(program.outputs),
     )  # fmt: skip
     files, _ = bundle_files(program.with_offsets(offsets), selections, facts)
     return Sample(files)

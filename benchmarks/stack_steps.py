@@ -49,6 +49,7 @@ def planned_apart(parts: Parts, goal: Goal) -> tuple[Program, Mapping[str, str]]
         arena_lower_bound_bytes=0, arena_align=ARENA_ALIGN,
         rounding=parts.graph.rounding.in_c,
         exact_outputs=(True,) * len(parts.program.outputs),
+        rounded_outputs=(False,) * len(parts.program.outputs),
     )  # fmt: skip
     program = parts.program.with_offsets(offsets)
     return program, bundle_files(program, parts.chosen, facts)[0]

@@ -110,6 +110,7 @@ def build_image(data: bytes, core_name: str, variant: str, goal: Goal, random: G
         arena_align=ARENA_ALIGN,
         rounding=graph.rounding.in_c,
         exact_outputs=(True,) * len(parts.program.outputs),
+        rounded_outputs=(False,) * len(parts.program.outputs),
     )
     files, _ = bundle_files(parts.program.with_offsets(offsets), parts.chosen, facts)
     code = _split(files["m.c"], parts.program, parts.again, random)

@@ -53,9 +53,10 @@ class TensorEntry:
     `symbol` is the suffix of its C accessor (`""` for `kws_input`, `"mfcc"` for `kws_input_mfcc`).
     `scale` and `zero_point` are None where the tensor is not quantized. `exact` tells of an output
     whether every byte is defined; one that is computed in float may differ in the last bits, and by
-    `leeway` where larger numbers cancelled in it. `kept` tells of an input that it is the same
-    after a run. Where a run is given a size, `shape` and `bytes` are the largest, and `shape_forms`
-    say the shape for each size.
+    `leeway` where larger numbers cancelled in it. `rounded` tells of an output of integers that
+    such numbers became them, and may have become their neighbours. `kept` tells of an input that it
+    is the same after a run. Where a run is given a size, `shape` and `bytes` are the largest, and
+    `shape_forms` say the shape for each size.
     """
 
     name: str
@@ -68,10 +69,16 @@ class TensorEntry:
     bytes: int
     exact: bool = True
     leeway: float = 0.0
+    rounded: bool = False
     kept: bool = False
     rows: RowsEntry | None = None
     outside_align: int = 0
     shape_forms: tuple[SizeForm, ...] = ()
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether nothing is nearly an element: of classes and places even behind real numbers."""
+        return self.exact or not (self.rounded or self.dtype.startswith("float"))
 
     def at(self, size: int) -> TensorEntry:
         """The entry for a size that is given at run time."""

@@ -38,7 +38,7 @@ from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.state_pairs import state_notes, with_states
 from glowmcu.input_options import InputOptions, streamed_input_name
 from glowmcu.ir.dump import IrDump
-from glowmcu.ir.exactness import computes_in_float, exact_outputs
+from glowmcu.ir.exactness import computes_in_float, exact_outputs, rounded_outputs
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.leeway import Run, leeway
 from glowmcu.ir.operation import Rounding
@@ -299,6 +299,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         arena_bytes=fit.arena_bytes, arena_lower_bound_bytes=fit.arena_lower_bound_bytes,
         arena_align=max(ARENA_ALIGN, plan.program.line_bytes), rounding=options.rounding.in_c,
         vectors=_vectors(model), exact_outputs=exact_outputs(model.imported),
+        rounded_outputs=rounded_outputs(model.imported),
         simplification=model.simplification, packaging=options.packaging,
         instrument=options.instrument,
         placed=Placed(options.placement.board, places) if options.placement.board else None,

@@ -213,7 +213,7 @@ def _check(
         for entry, got, given in zip(bundle.manifest.outputs, mine, its, strict=True):
             want = given.reshape(got.shape)
             arrays = np.atleast_1d(got), np.atleast_1d(want)
-            wrong += int(wrong_elements(*arrays, entry.exact, absolute=entry.leeway).sum())
+            wrong += int(wrong_elements(*arrays, entry.is_strict, absolute=entry.leeway).sum())
             largest = max(largest, largest_difference(got, want))
             elements += got.size
         different += wrong

@@ -36,6 +36,7 @@ class BundleFacts:
     #: `double`, `single`, or `mixed` where it depends on the layer.
     rounding: str
     exact_outputs: tuple[bool, ...]
+    rounded_outputs: tuple[bool, ...]
     vectors: tuple[GoldenVector, ...] = ()
     simplification: SimplificationEntry | None = None
     packaging: Packaging = field(default_factory=Packaging)

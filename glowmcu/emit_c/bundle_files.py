@@ -243,7 +243,7 @@ def _output_checks(program: Program, facts: BundleFacts) -> tuple[CheckView, ...
         if facts.vectors
         else [np.zeros(0, item.element.numpy) for item in outputs]
     )
-    return output_checks(program, facts.exact_outputs, expected)
+    return output_checks(program, facts.exact_outputs, facts.rounded_outputs, expected)
 
 
 def _costs(

@@ -26,12 +26,12 @@ def _tensor_entries(
     """Inputs and outputs."""
     inputs, outputs = tensor_views(program, facts.name, facts.asked)
     entries = []
-    none = (0.0,) * len(inputs)
+    none = (False,) * len(inputs)
     leeway = [max(each) for each in zip(*(v.leeways for v in facts.vectors), strict=True)]
     leeway = leeway or [0.0] * len(outputs)
-    for buffers, views, exact, leeways in (
-        (program.inputs, inputs, (True,) * len(inputs), none),
-        (program.outputs, outputs, facts.exact_outputs, leeway),
+    for buffers, views, exact, rounded, leeways in (
+        (program.inputs, inputs, (True,) * len(inputs), none, (0.0,) * len(inputs)),
+        (program.outputs, outputs, facts.exact_outputs, facts.rounded_outputs, leeway),
     ):
         entries.append(
             tuple(
@@ -48,10 +48,11 @@ def _tensor_entries(
                     bytes=view.size_bytes,
                     exact=is_exact,
                     leeway=within,
+                    rounded=may_be_next,
                     kept=view.kept,
                 )
-                for buffer, view, is_exact, within in zip(
-                    buffers, views, exact, leeways, strict=True
+                for buffer, view, is_exact, may_be_next, within in zip(
+                    buffers, views, exact, rounded, leeways, strict=True
                 )
             )
         )

@@ -32,24 +32,27 @@ class CheckView:
 
 
 def output_checks(
-    program: Program, exact: Sequence[bool], expected: Sequence[Expected]
+    program: Program,
+    exact: Sequence[bool],
+    rounded: Sequence[bool],
+    expected: Sequence[Expected],
 ) -> tuple[CheckView, ...]:
-    """One a model output; `exact` says whether every byte of it is defined, `expected` what a
-    vector knows of it.
+    """One a model output; `exact` says whether every byte of it is defined, `rounded` whether it is
+    of integers that may be a step off, `expected` what a vector knows of it.
     """
     elements = [buffer.type.element for buffer in program.outputs]
-    return tuple(_check(*item) for item in zip(elements, exact, expected, strict=True))
+    return tuple(_check(*item) for item in zip(elements, exact, rounded, expected, strict=True))
 
 
-def _check(element: ElementType, exact: bool, expected: Expected) -> CheckView:
+def _check(element: ElementType, exact: bool, rounded: bool, expected: Expected) -> CheckView:
     if isinstance(expected, Digest):
         return CheckView(CRC, "wrong_crc", "void")
-    check = _compared(element, exact)
+    check = _compared(element, exact, rounded)
     return replace(check, every=expected.every) if isinstance(expected, Sample) else check
 
 
-def _compared(element: ElementType, exact: bool) -> CheckView:
-    if exact or element is ElementType.BOOL:
+def _compared(element: ElementType, exact: bool, rounded: bool) -> CheckView:
+    if exact or not (rounded or element.is_float):
         return CheckView(BYTES, "wrong_bytes", "void")
     if element.is_float:
         return CheckView(FLOATS, "wrong_floats", element.c_name)

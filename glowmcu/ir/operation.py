@@ -79,6 +79,8 @@ class Operation:
     channel_operands: ClassVar[tuple[int, ...]] = ()
     #: Elements of the results are elements of an operand, bit by bit, or constants.
     keeps_bits: ClassVar[bool] = False
+    #: Integers that it gives are classes or places, of which none is nearly another.
+    chooses: ClassVar[bool] = False
 
     def rounding_in(self, graph_rounding: Rounding) -> Rounding:
         """DOUBLE or SINGLE: how the operator rounds in a graph of `graph_rounding`."""

@@ -31,6 +31,8 @@ class Decide(Operation):
     are never detected.
     """
 
+    chooses = True
+
     threshold: float = 0.0
     distance: int = 0
     ignored: tuple[int, ...] = ()

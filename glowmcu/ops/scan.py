@@ -34,6 +34,8 @@ class ArgExtreme(Operation):
     first, or with `last` the last.
     """
 
+    chooses = True
+
     axis: int = 0
     last: bool = False
 
@@ -157,6 +159,8 @@ class TopK(Operation):
     """The `count` largest elements along `axis` (the smallest unless `largest`), best first, and
     their positions as i32 or i64. Of equal elements the first comes first.
     """
+
+    chooses = True
 
     axis: int = 0
     count: int = 1

@@ -110,6 +110,7 @@ def _write(trials: Sequence[Trial], target: Target, folder: Path) -> list[Array]
         arena_align=ARENA_ALIGN,
         rounding=graph.rounding.in_c,
         exact_outputs=(True,) * len(graph.outputs),
+        rounded_outputs=(False,) * len(graph.outputs),
     )
     files, manifest = bundle_files(plan.program, selections, facts)
     write_bundle(files, folder, manifest.name)

@@ -2,8 +2,8 @@
 
 Outputs that are computed in float may differ in their last bits: |got - want| <= 1e-5 of the
 tensor's largest magnitude + its leeway, what rounding does to an output in which larger numbers
-cancel (`ir/leeway.py`); and by a step where they were rounded to an integer. NaN equals NaN, and an
-infinity only itself.
+cancel (`ir/leeway.py`); and by a step where they were rounded to an integer. What was chosen, a
+class or a place, may not differ (`ir/exactness.py`). NaN equals NaN, and an infinity only itself.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def difference(got: Array, want: Expected, entry: TensorEntry, leeway: float = 0
     if isinstance(want, Sample):
         got, want = got.reshape(-1)[:: want.every], want.elements
     arrays = np.atleast_1d(got), np.atleast_1d(want)
-    wrong = wrong_elements(*arrays, entry.exact, absolute=leeway)
+    wrong = wrong_elements(*arrays, entry.is_strict, absolute=leeway)
     if not wrong.any():
         return ""
     places = np.argwhere(wrong)

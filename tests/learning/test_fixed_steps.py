@@ -13,6 +13,7 @@ from glowmcu.ir.operation import Rounding, Signature
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.parameter_step import BiasStep, channel_factors, momentum_part
 from glowmcu.training import training_of
+from glowmcu.verify.executors import executor
 from tests.learning.test_fixed_point import compiled, drawn, label, learning, plain, states_of
 from tests.learning.test_learning_bundles import learnt, samples
 
@@ -148,3 +149,19 @@ def test_c_goes_on_with_momentum_to_the_bit(
     for (x, number), (loss, output) in zip(data, learnt(bundle, data, "host"), strict=True):
         assert loss == session.run([x, label(number)])[1][0]
         np.testing.assert_array_equal(output, session.run([x, label(-1)])[0])
+
+
+@pytest.mark.arm
+def test_small_code_learns_the_same_bits(tmp_path: Path) -> None:
+    """gcc for Armv6-M keeps no values in registers across calls, unless a pragma of optimization
+    turns it on again: then a function's end spoils what its caller keeps.
+    """
+    options = {"learning_rate": 0.05, "momentum": 0.9, "optimize": "size"}
+    bundle = compiled(tmp_path, "windows", "last=4", "rp2040", **options)
+    if (missing := executor("cortex-m", bundle.board, "cortex-m0plus").missing()) is not None:
+        pytest.skip(missing)
+    data = samples(bundle, 4)
+    host, there = learnt(bundle, data, "host"), learnt(bundle, data, "cortex-m", "cortex-m0plus")
+    for (loss, output), (other_loss, other) in zip(host, there, strict=True):
+        assert loss == other_loss
+        np.testing.assert_array_equal(output, other)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from glowmcu.compilation import Compilation, Options
-from glowmcu.ir.exactness import exact_outputs
+from glowmcu.ir.exactness import exact_outputs, rounded_outputs
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.types import TensorType
 from glowmcu.lowering.passes import lower
@@ -84,10 +84,11 @@ def check_model(
     name = "model.tflite" if data[4:8] == b"TFL3" else "model.onnx"
     compilation = compile_model(data, name, options or Options("m", simplify=False))
     simplified = lower(compilation.imported)
+    graph = compilation.imported
     exact = [
-        found or _is_plain_integer(value.type)
-        for found, value in zip(
-            exact_outputs(compilation.imported), compilation.imported.results, strict=True
+        found or not (is_rounded or value.type.element.is_float)
+        for found, is_rounded, value in zip(
+            exact_outputs(graph), rounded_outputs(graph), graph.results, strict=True
         )
     ]
     sets = inputs if inputs is not None else random_inputs(compilation, count)
@@ -108,11 +109,6 @@ def check_model(
             ):
                 expect_close(got, want, f"output {index}: {what}", exact[index], rtol, atol)
     return compilation
-
-
-def _is_plain_integer(type_: TensorType) -> bool:
-    """Of integers without a scale, labels and places say, none is nearly another."""
-    return not type_.element.is_float and type_.quantization is None
 
 
 def expect_equal(got: Array, want: Array, what: str) -> None:

@@ -93,6 +93,7 @@ class PlacedLayer:
             arena_align=ARENA_ALIGN,
             rounding="double",
             exact_outputs=(True,) * len(self._compilation.graph.results),
+            rounded_outputs=(False,) * len(self._compilation.graph.results),
         )
         program = self.program.with_offsets(offsets)
         files, _ = bundle_files(program, self._compilation.selections, facts)

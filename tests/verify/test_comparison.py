@@ -63,6 +63,13 @@ def test_an_integer_behind_float_may_be_a_step_off() -> None:
     assert wrong_elements(np.array([-127, 0, 127], np.int8), want, exact=True)[0]
 
 
+@pytest.mark.parametrize(("rounded", "wrong"), [(True, 0), (False, 1)], ids=["pixel", "class"])
+def test_a_class_behind_float_is_never_nearly_another(rounded: bool, wrong: int) -> None:
+    entry = TensorEntry("y", "", (2,), "int32", None, None, 0, 8, exact=False, rounded=rounded)
+    found = difference(np.array([1, 2], np.int32), np.array([0, 2], np.int32), entry)
+    assert found.count("1 of 2 elements differ") == wrong
+
+
 def test_a_difference_names_output_place_and_values() -> None:
     entry = TensorEntry("y", "", (2, 2), "int8", 1.0, 0, 0, 4)
     want = np.zeros((2, 2), np.int8)
@@ -77,7 +84,9 @@ def test_a_difference_names_output_place_and_values() -> None:
 
 
 def mixed_model() -> bytes:
-    """Outputs: int8, its real value, a float layer of that, and that layer's result as int8."""
+    """Outputs: int8, its real value, a float layer of that, that layer's result as int8, and where
+    the largest is.
+    """
     model = ModelBuilder()
     x = model.input("x", (1, 4), "int8", 0.05, 1)
     doubled = model.tensor("doubled", (1, 4), "int8", 0.1, 0)
@@ -91,7 +100,9 @@ def mixed_model() -> bytes:
     model.op("FULLY_CONNECTED", [real, weights, None], [y])
     rounded = model.tensor("rounded", (1, 3), "int8", 0.2, 0)
     model.op("QUANTIZE", [y], [rounded])
-    for output in (doubled, real, y, rounded):
+    place = model.tensor("place", (1,), "int32")
+    model.op("ARG_MAX", [y, model.constant("axis", np.array([1], np.int32))], [place])
+    for output in (doubled, real, y, rounded, place):
         model.output(output)
     return model.finish()
 
@@ -102,7 +113,10 @@ def mixed() -> Compilation:
 
 
 def test_only_what_is_computed_in_float_is_inexact(mixed: Compilation) -> None:
-    assert [entry.exact for entry in mixed.manifest.outputs] == [True, True, False, False]
+    outputs = mixed.manifest.outputs
+    assert [entry.exact for entry in outputs] == [True, True, False, False, False]
+    assert [entry.rounded for entry in outputs] == [False, False, False, True, False]
+    assert [entry.is_strict for entry in outputs] == [True, True, False, False, True]
 
 
 def selftest_result(folder: Path, work: Path) -> int:
@@ -138,6 +152,7 @@ def test_the_self_test_passes_and_has_a_comparison_for_each_kind(
     text = mixed.files["selftest/mixed_selftest.c"]
     for function in ("wrong_bytes", "wrong_floats", "wrong_steps_i8"):
         assert text.count(f"static int32_t {function}(") == 1
+    assert "wrong_bytes(mixed_output_place(arena)" in text
 
 
 def changed_weight(folder: Path, factor: float) -> None:
@@ -167,7 +182,7 @@ def test_golden_vectors_hold_every_output(mixed: Compilation, tmp_path: Path) ->
     folder = write_bundle(mixed, tmp_path)
     for vector in golden_vectors(folder, mixed.manifest):
         assert [str(array.dtype) for array in vector.expected] == [
-            "int8", "float32", "float32", "int8",
+            "int8", "float32", "float32", "int8", "int32",
         ]  # fmt: skip
 
 
