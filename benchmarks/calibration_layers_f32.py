@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.calibration_layers_recurrent import LSTM
 from benchmarks.calibration_shapes import (
     COLUMNS,
     DENSE,
@@ -26,11 +28,14 @@ from benchmarks.calibration_shapes import (
 )
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.frontend.tflite.writer_tables import TensorRef
+from tests.support.lstm_models import LstmCase, add_lstm
 
 _Builder = Callable[[ModelBuilder, str, np.random.Generator], TensorRef]
 _Shape = TypeVar("_Shape")
 _ACTIVATIONS = ("RELU", "NONE", "RELU6")
 _FLOAT = "float "
+#: Of LSTMs: floats of as many units, of all samples together, are more than a board's flash.
+_LARGE_UNITS = 128
 
 
 def _normal(generator: np.random.Generator, *shape: int) -> npt.NDArray[Any]:
@@ -129,6 +134,12 @@ def _pair_layer(
     return y
 
 
+def _lstm_layer(
+    case: LstmCase, model: ModelBuilder, name: str, generator: np.random.Generator
+) -> TensorRef:
+    return add_lstm(model, replace(case, dtype="float32"), generator, f"_{name}")
+
+
 def _activated(shapes: Sequence[_Shape]) -> list[tuple[_Shape, str]]:
     """Each shape with one activation, in turn, and every third with all of them."""
     found = [(shape, _ACTIVATIONS[number % 3]) for number, shape in enumerate(shapes)]
@@ -150,6 +161,8 @@ def builders(kind: str) -> Sequence[_Builder]:
     if plain.startswith("BATCH_MATMUL"):
         constant = plain.endswith("a constant")
         return [partial(_matmul_layer, case, constant) for case in (*MATRICES, *DENSE)]
+    if plain == "UNIDIRECTIONAL_SEQUENCE_LSTM":
+        return [partial(_lstm_layer, case) for case in LSTM if case.units < _LARGE_UNITS]
     if plain in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
         return [partial(_pool_layer, plain, image) for image in POOLS]
     if plain in ("MEAN", "SUM"):
@@ -164,6 +177,6 @@ FLOAT_KINDS = tuple(
     for kind in (
         "CONV_2D 1x1", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL",
         "BATCH_MATMUL by a constant", "AVERAGE_POOL_2D", "MAX_POOL_2D", "MEAN", "SUM", "ADD", "MUL",
-        "SOFTMAX",
+        "SOFTMAX", "UNIDIRECTIONAL_SEQUENCE_LSTM",
     )
 )  # fmt: skip

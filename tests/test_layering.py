@@ -173,7 +173,7 @@ ROOMS: dict[str, set[str]] = {
     "helium": {"common", "kernel", "portable", "requantization"},
     "nodsp": {"common", "kernel", "requantization"},
     "riscv": {"common", "kernel", "requantization"},
-    "float": {"common", "cost_table", "kernel"},
+    "float": {"common", "cost_table", "kernel", "portable"},
     "selection": {"common", "kernel", "memory_waits"},
 }
 

@@ -161,6 +161,12 @@ class Operation:
         """Graphs that the operator runs: of branches, and of a loop's trip."""
         return ()
 
+    def interpreter_bytes(self, signature: Signature) -> int:
+        """Bytes beside operands and results that an interpreter's own operator works in: they
+        count where an arena is compared with an interpreter's.
+        """
+        return 0
+
     def aliases(self, signature: Signature) -> Mapping[int, int]:
         """`{result: operand}`: results that are bytes of an operand, so that they cost nothing.
 

@@ -12,7 +12,9 @@ from glowmcu.memplan.planner import ARENA_ALIGN, aligned
 
 
 def tensors_alive_bytes(graph: Graph, external: frozenset[Value] = frozenset()) -> int:
-    """The most at any node, in the graph's order. Views take what they show; no scratch counts."""
+    """The most at any node, in the graph's order. Views take what they show; of scratch counts what
+    its own operator would ask for.
+    """
     nodes = [node for node in graph.nodes if not isinstance(node.op, Constant)]
     shown = _shown(graph, nodes)
     last = {shown[value]: step for step, node in enumerate(nodes) for value in node.inputs
@@ -23,7 +25,8 @@ def tensors_alive_bytes(graph: Graph, external: frozenset[Value] = frozenset()) 
     most = sum(alive.values())
     for step, node in enumerate(nodes):
         alive |= {value: _size(value) for value in node.outputs if shown[value] is value}
-        most = max(most, sum(alive.values()))
+        own = aligned(node.op.interpreter_bytes(node.signature), ARENA_ALIGN)
+        most = max(most, sum(alive.values()) + own)
         alive = {value: size for value, size in alive.items() if last.get(value, -1) > step}
     return most
 

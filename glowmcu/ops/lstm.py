@@ -125,6 +125,10 @@ class Lstm(Operation):
                 f"the cell state's scale must be from 2^-43 to 4, got {signature.inputs[5]}"
             )
 
+    def interpreter_bytes(self, signature: Signature) -> int:
+        """TensorFlow Lite Micro's operator asks for four buffers of the cell state's size."""
+        return 4 * signature.inputs[5].size_bytes
+
     def updates(self, signature: Signature) -> Mapping[int, int]:
         return {1: 4, 2: 5}
 

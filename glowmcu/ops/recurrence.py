@@ -149,6 +149,12 @@ class Recurrence(Operation):
         gates = CELLS[self.kind.value].gates
         return RecurrenceShape(len(self.reversed), batches, steps, depth, recurrent.shape[1], gates)
 
+    def interpreter_bytes(self, signature: Signature) -> int:
+        """Of a step that is run as operators the gates of all batch items."""
+        shape = self.shape(signature.inputs)
+        gates = shape.batches * shape.gates * shape.units
+        return gates * signature.inputs[0].element.size_bytes
+
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         self._verify_attributes()
         if len(inputs) != len(self.operands):

@@ -85,6 +85,20 @@ def product_model(
     return model.finish()
 
 
+def computed_product_model(
+    batch: int, rows: int, depth: int, columns: int, transposed: bool
+) -> bytes:
+    """Both matrices are computed; one right matrix is of all batch items but the first axis."""
+    model = ModelBuilder()
+    x = model.input("x", (2, batch, rows, depth), "float32")
+    m = model.input("m", (1, batch, *((columns, depth) if transposed else (depth, columns))),
+                    "float32")  # fmt: skip
+    y = model.tensor("y", (2, batch, rows, columns), "float32")
+    model.op("BATCH_MATMUL", [x, m], [y], {"adj_x": False, "adj_y": transposed})
+    model.output(y)
+    return model.finish()
+
+
 def portable_of(variant: str) -> str:
     """The portable kernel; C of the variant where it keeps int8."""
     return variant if "w8" in variant else variant.partition(".")[0] + ".portable_f32"
@@ -187,6 +201,17 @@ def test_products_with_a_constant_matrix(
     transposed: bool, variant: str, scale: float | None, tmp_path: Path
 ) -> None:
     check(product_model(3, 13, 10, transposed, scale), variant, tmp_path)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(
+    "size", [(3, 5, 7, 13), (1, 1, 1, 1), (2, 2, 4, 8), (1, 4, 6, 12)], ids=str
+)
+def test_products_of_computed_matrices(
+    size: tuple[int, int, int, int], transposed: bool, tmp_path: Path
+) -> None:
+    data = computed_product_model(*size, transposed)
+    check(data, "batch_matmul.staged_f32", tmp_path, [CORES[0], HELIUM])
 
 
 @pytest.mark.parametrize("core", CORES[1:])

@@ -34,9 +34,9 @@ def forced_options(variant: str, core: str) -> Options:
     return Options("m", core=core, kernels=choices, simplify=False)
 
 
-def compile_forced(data: bytes, variant: str, core: str) -> Compilation:
+def compile_forced(data: bytes, variant: str, core: str, file: str = "m.tflite") -> Compilation:
     """The model with `variant` wherever that accepts a node."""
-    return compile_model(data, "m.tflite", forced_options(variant, core))
+    return compile_model(data, file, forced_options(variant, core))
 
 
 def variants_of(compilation: Compilation) -> set[str]:

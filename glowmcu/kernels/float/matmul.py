@@ -18,6 +18,7 @@ from glowmcu.kernels.float.int8_weights import (
     packed_int8_bytes,
 )
 from glowmcu.kernels.float.windows import (
+    channel_blocks,
     clamping_fields,
     last_channels,
     packed_blocks,
@@ -36,6 +37,7 @@ from glowmcu.kernels.kernel import (
     kernel,
     once_a_site,
 )
+from glowmcu.kernels.portable.matmul import FloatBatchMatMul
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 from glowmcu.ops.real import Clamp
 
@@ -147,6 +149,47 @@ class BatchMatMulW8F32(_Int8Weights, PackedBatchMatMulF32):
 
     def accepts(self, site: Site, target: Target) -> bool:
         return _has_constant_matrix(site) and _has_int8_matrix(site)
+
+
+@kernel("batch_matmul.staged_f32", BatchMatMul)
+class StagedBatchMatMulF32(FloatBatchMatMul):
+    """Computed matrices, the second put in the order of the loops; any core with an FPU."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        op = site.node.op
+        assert isinstance(op, BatchMatMul)
+        return target.core.has_fpu and super().accepts(site, target) and not op.adj_x
+
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        op, (*batch, rows, columns) = site.node.op, site.signature.output.shape
+        assert isinstance(op, BatchMatMul)
+        depth, products = op.depth(site.signature), math.prod(batch)
+        each = vector_work(rows, depth, columns, None)
+        work = {word: products * amount for word, amount in each.items() if word != "call"}
+        blocks = [width for _, width in channel_blocks(columns)]
+        return {
+            "call": 1.0, "matrix": products, "staged": float(products * columns * depth),
+            "filled": products * (sum(blocks) - columns) * depth,
+            "staged row": products * len(blocks) * depth, **work,
+        }  # fmt: skip
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        work, scratch = self.work(site, target), self.scratch_bytes(site, target)
+        cycles = 3.5 * site.node.macs + 8 * work["staged"] + 100 * work["matrix"]
+        return Cost(cycles, 1200, 0, scratch)
+
+    def scratch_bytes(self, site: Site, target: Target) -> int:
+        op = site.node.op
+        assert isinstance(op, BatchMatMul)
+        return packed_bytes(site.signature.output.shape[-1], op.depth(site.signature))
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        return replace(
+            super().generate(site, target),
+            function="glowmcu_batch_matmul_staged_f32",
+            header="glowmcu_batch_matmul_staged_f32.h",
+            scratch_bytes=self.scratch_bytes(site, target),
+        )
 
 
 def _has_constant_matrix(site: Site) -> bool:

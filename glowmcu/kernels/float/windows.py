@@ -46,9 +46,29 @@ def packed_blocks(weights: Array, bias: Array) -> ConstantArray:
     return ConstantArray("weights", np.concatenate(parts), "blocks of channels, then biases")
 
 
+def packed_gates(weights: Array, bias: Array, gates: int) -> ConstantArray:
+    """Each gate's `packed_blocks`, one behind the other."""
+    pairs = zip(np.split(weights, gates), np.split(bias, gates), strict=True)
+    data = np.concatenate([packed_blocks(*pair).data for pair in pairs])
+    return ConstantArray("recurrent", data, "gates: blocks of channels, then biases")
+
+
 def packed_bytes(channels: int, products: int) -> int:
     """What that takes."""
     return 4 * (products + 1) * sum(width for _, width in channel_blocks(channels))
+
+
+def block_work(matrices: Sequence[tuple[int, int]], times: float) -> dict[str, float]:
+    """The work of `times` vectors, one by one, times each of these matrices: inputs, outputs."""
+    work = dict.fromkeys(
+        ("block of eight", "block of four", "product for eight", "product for four"), 0.0
+    )
+    for depth, channels in matrices:
+        for _, width in channel_blocks(channels):
+            word = "eight" if width == 8 else "four"
+            work[f"block of {word}"] += times
+            work[f"product for {word}"] += times * depth
+    return work
 
 
 def clamping_fields(clamp: Clamp) -> tuple[Field, Field, Field]:

@@ -235,16 +235,17 @@ class RealLstm(_Portable):
         return is_float(site) and is_constant(site, 1, 2, 3)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        op = site.node.op
-        assert isinstance(op, Lstm)
-        fields = (
-            *shape_fields(site),
-            Field("cell_clip", max(float(op.cell_clip), 0.0)),
-            *_constants(site, constant(site, 3)),
-        )
         return KernelCode(
             function="glowmcu_lstm_f32",
             operands=POINTERS,
             header="glowmcu_lstm_f32.h",
-            parameters=Parameters("glowmcu_lstm_real", fields),
+            parameters=real_parameters(site, *_constants(site, constant(site, 3))),
         )
+
+
+def real_parameters(site: Site, *weights: Field) -> Parameters:
+    """A `glowmcu_lstm_real` with these biases, weights and recurrent weights."""
+    op = site.node.op
+    assert isinstance(op, Lstm)
+    clip = Field("cell_clip", max(float(op.cell_clip), 0.0))
+    return Parameters("glowmcu_lstm_real", (*shape_fields(site), clip, *weights))

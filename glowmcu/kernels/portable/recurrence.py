@@ -137,6 +137,7 @@ class RealRecurrence(Kernel):
             "has_initial": op.has_initial,
             "has_peepholes": op.has_peepholes,
             "has_lengths": op.has_lengths,
+            "is_packed": False,
             "headers": ("glowmcu_recurrence_f32.h", *table.headers),
         }
         operands = tuple(range(len(site.signature.inputs)))
