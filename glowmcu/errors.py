@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Any
 
 from glowmcu.asked_in_python import in_python
 
@@ -86,6 +87,10 @@ class GlowmcuError(Exception):
         self.problems = tuple(problems)
         self.exit_code = exit_code
         super().__init__("\n".join(map(str, each_once(self.problems))))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By its text, which is all that Exception keeps, another process could not make it again.
+        return type(self), (self.problems, self.exit_code)
 
     @property
     def for_shell(self) -> str:

@@ -145,13 +145,14 @@ class BufferEntry:
 
 @dataclass(frozen=True)
 class StateEntry:
-    """Memory that outlives a run, `bytes` at `offset` of the arena."""
+    """Memory that outlives a run, `bytes` at `offset` of the arena, and of what it begins as."""
 
     name: str
     offset: int
     bytes: int
     shape: tuple[int, ...]
     dtype: str
+    initial_bytes: int = 0
 
 
 @dataclass(frozen=True)

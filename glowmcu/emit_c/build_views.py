@@ -107,6 +107,12 @@ class Layers:
     delegates: DelegatesView | None = None
 
     @property
+    def constant_bytes(self) -> int:
+        """Weights, and what states begin as."""
+        initial = self.stream.initial_bytes if self.stream is not None else 0
+        return sum(self.weights_bytes) + initial
+
+    @property
     def headers(self) -> tuple[str, ...]:
         """All that are included."""
         return tuple(header for group in self.header_groups for header in group.headers)

@@ -178,7 +178,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         board=comment_text(facts.board),
         arena_bytes=facts.arena_bytes, arena_align=facts.arena_align,
         arena_lower_bound_bytes=facts.arena_lower_bound_bytes,
-        weights_bytes=sum(body.weights_bytes),
+        weights_bytes=body.constant_bytes,
         macs=sum(run.node.macs for run in program.runs),
         extra_macs=facts.extra_macs,
         rounding=facts.rounding,

@@ -79,7 +79,7 @@ def bundle_manifest(
         arena_lower_bound_bytes=facts.arena_lower_bound_bytes,
         arena_optimal=facts.arena_bytes == facts.arena_lower_bound_bytes,
         arena_align=facts.arena_align,
-        weights_bytes=sum(body.weights_bytes),
+        weights_bytes=body.constant_bytes,
         macs=sum(run.node.macs for run in program.runs),
         inputs=entries[0],
         outputs=entries[1],

@@ -43,6 +43,11 @@ class StreamView:
         """What outlives a run."""
         return sum(state.size_bytes for state in self.states)
 
+    @property
+    def initial_bytes(self) -> int:
+        """Flash of what states begin as."""
+        return sum(state.array.size_bytes for state in self.states if state.array is not None)
+
 
 def stream_view(program: Program, symbols: Mapping[Buffer, str], name: str) -> StreamView | None:
     """None for a bundle whose runs have nothing to do with each other."""
@@ -60,32 +65,38 @@ def _state_view(
     program: Program, state: StateBuffer, symbols: Mapping[Buffer, str], initial: str
 ) -> StateView:
     root, inner = program.root(state.buffer)
-    stored = set(state.initial.tobytes())
     array = None
-    if len(stored) > 1:
+    if _initial_bytes(state):
         array = array_view(initial, ConstantArray("initial", state.initial))
     return StateView(
         f"{symbols[root]}{f' + {inner}' if inner else ''}",
         comment_text(state.buffer.name, 60),
         state.buffer.size_bytes,
-        stored.pop() if array is None else 0,
+        state.initial.tobytes()[0] if array is None else 0,
         array,
     )
+
+
+def _initial_bytes(state: StateBuffer) -> int:
+    """Of the constant that a state begins as: none where all its bytes are the same."""
+    data = state.initial.tobytes()
+    return len(data) if len(set(data)) > 1 else 0
 
 
 def state_entries(program: Program) -> tuple[StateEntry, ...]:
     """For the manifest: the mark first, which `NAME_reset` writes, too."""
     if program.mark is None:
         return ()
-    places = [(program.mark.name, program.mark)]
-    places += [(state.buffer.name, state.buffer) for state in program.states]
+    places = [(program.mark, 0)]
+    places += [(state.buffer, _initial_bytes(state)) for state in program.states]
     return tuple(
         StateEntry(
-            name,
+            buffer.name,
             program.offset(buffer),
             buffer.size_bytes,
             buffer.type.shape,
             str(buffer.type.element.numpy),
+            initial_bytes,
         )
-        for name, buffer in places
+        for buffer, initial_bytes in places
     )

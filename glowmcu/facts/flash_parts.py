@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from glowmcu.manifest import LayerEntry, Manifest
 
 CODE = "code and parameters of layers"
+STATES = "what states begin as"
 #: Of a bundle that an older version made, whose manifest does not say.
 UNKNOWN = "constants"
 
@@ -31,6 +32,9 @@ def flash_parts(manifest: Manifest, code_bytes: int | None) -> tuple[FlashPart, 
             found[key] = FlashPart(
                 *key, known.bytes + part.bytes, known.unpacked_bytes + part.unpacked_bytes
             )
+    initial = sum(state.initial_bytes for state in manifest.states)
+    if initial:
+        found[STATES, ""] = FlashPart(STATES, "", initial, initial)
     parts = sorted(found.values(), key=lambda part: (-part.bytes, part.what, part.coding))
     if code_bytes is not None:
         parts.append(FlashPart(CODE, "", code_bytes, code_bytes))
