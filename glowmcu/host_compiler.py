@@ -113,6 +113,10 @@ def loaded(ffi: Any, library: SharedLibrary) -> Any:  # noqa: ANN401 - cffi has 
 def complaint(command: Sequence[str], library: SharedLibrary) -> str:
     """Compile to `library`; what the compiler says where it refuses, else nothing."""
     done = subprocess.run(
-        [*command, "-o", str(library.path)], capture_output=True, text=True, check=False
+        [*command, "-o", str(library.path)],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )
     return "" if done.returncode == 0 else done.stderr[:2000] or "it gives no reason"

@@ -93,10 +93,20 @@ def no_seconds_are_asserted(path: str, text: str) -> Iterator[str]:
             yield f"line {node.lineno}: {found}"
 
 
+def text_of_programs_may_be_any(path: str, text: str) -> Iterator[str]:
+    """What a compiler quotes of a file has the file's bytes, whatever they are."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("subprocess."):
+            given = {item.arg: ast.unparse(item.value) for item in node.keywords}
+            if given.get("text") == "True" and not {"errors", "input"} & set(given):
+                yield f'line {node.lineno}: errors="replace"'
+
+
 PYTHON_RULES: tuple[Rule, ...] = (file_is_short, functions_are_short)
 RULES: dict[Rule, tuple[str, ...]] = {
     **{rule: tuple(f"{folder}/**/*.py" for folder in PYTHON_FOLDERS) for rule in PYTHON_RULES},
     no_seconds_are_asserted: ("tests/**/*.py",),
+    text_of_programs_may_be_any: ("glowmcu/**/*.py",),
     template_says_what_it_needs: ("templates/**/*.j2",),
     comments_are_not_folded: ("templates/**/*.[ch].j2",),
     c_is_tidy: ("libjit/**/*.h", "templates/firmware/*.[ch]"),
@@ -141,6 +151,10 @@ GUARDED = "/* What. */\n#ifndef A_B_H\n#define A_B_H\n#include <stdint.h>\n#endi
         ),
         (no_seconds_are_asserted, "a.py", "assert steps < 9", 'assert row["seconds"] < 9'),
         (no_seconds_are_asserted, "a.py", "assert end.seconds < 9", "assert monotonic() - a <= 9"),
+        (
+            text_of_programs_may_be_any, "a.py", 'subprocess.run(a, text=True, errors="replace")',
+            "subprocess.run(a, text=True)",
+        ),
         (c_is_tidy, "a.h", "int x;\n\nint y;\n", "int x;\n\n\nint y;\n"),
         (c_is_tidy, "a.h", "    int x;\n", "\tint x;\n"),
         (c_is_tidy, "a.h", "int x;\n", "int x; \n"),

@@ -32,7 +32,7 @@ from glowmcu.quant.request import QuantizationRequest, profile_sha256
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.size_forms import OpenSize
 from glowmcu.verify.accelerator_hooks import check_hooks
-from glowmcu.verify.executors import executor
+from glowmcu.verify.executors import executor, executors_shown
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Array
 from glowmcu.verify.verification import (
@@ -148,6 +148,11 @@ def verify(
     given = None if model is None else read_given(model, example_inputs)
     loaded = loaded_bundle(bundle, board)
     names = [on] if isinstance(on, str) else list(on)
+    if not names:
+        raise error("GM606", "no executor is named", hint=f"choose from {executors_shown()}")
+    for name, number in (("samples", samples), ("seed", seed)):
+        if number < 0:
+            raise error("GM726", f"verify: {name} must be 0 or more, got {number}")
     tried = None if hooks is None else Path(hooks)
     found = verify_bundle(loaded, names, samples, seed, given, bind, profile, allow_missing, tried)
     keep_facts(loaded.path, verify=found.json())

@@ -120,7 +120,9 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A container's user does not own the checkout, and that is meant so."""
     command = ["git", "-c", "safe.directory=*", "-c", "diff.renameLimit=10000", *arguments]
     try:
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, errors="replace", check=False
+        )
     except FileNotFoundError as cause:
         raise error("GM176", "git is not installed", hint="apt install git") from cause
 

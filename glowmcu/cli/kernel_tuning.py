@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TypeVar
 
 import click
-from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from glowmcu.api import KernelProgress, tune_kernels
+from glowmcu.cli.given_options import refuse_given
 from glowmcu.cli.input_arguments import inputs_again
 from glowmcu.cli.output import console, print_json
 from glowmcu.given_paths import as_argument
@@ -52,18 +52,10 @@ def kernel_options(function: _F) -> _F:
 
 def check_sample_search(context: click.Context) -> None:
     """Usage errors of the search on samples."""
-    _refuse(context, ("cache",), "goes with --kernels only")
+    refuse_given(context, ("cache",), "goes with --kernels only")
     if not context.params["samples"]:
         (option,) = (item for item in context.command.params if item.name == "samples")
         raise click.MissingParameter(ctx=context, param=option)
-
-
-def _refuse(context: click.Context, names: tuple[str, ...], why: str) -> None:
-    for option in context.command.params:
-        if option.name in names:
-            source = context.get_parameter_source(option.name)
-            if source is not None and source is not ParameterSource.DEFAULT:
-                raise click.UsageError(f"{option.opts[-1]} {why}", context)
 
 
 def run_kernel_tuning(
@@ -74,7 +66,7 @@ def run_kernel_tuning(
     as_json: bool,
 ) -> int:
     """Tune, show, and the exit code."""
-    _refuse(context, _OF_SAMPLES, "has no meaning with --kernels")
+    refuse_given(context, _OF_SAMPLES, "has no meaning with --kernels")
     model: Path = context.params["model"]
     common = {name: context.params[name] for name in _COMMON if name not in ("model", "output")}
     file = Path(f"{model.stem}.kernels.json") if output is None else output

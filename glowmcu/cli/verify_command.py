@@ -13,6 +13,7 @@ from glowmcu.api.float_comparison import compare
 from glowmcu.api.runtime_comparison import verify_against
 from glowmcu.bundle import load
 from glowmcu.cli.completion import complete_board, complete_executor
+from glowmcu.cli.given_options import refuse_given
 from glowmcu.cli.input_arguments import bind_option, read_bound
 from glowmcu.cli.memory_limit import memory_limit_option
 from glowmcu.cli.output import (
@@ -32,6 +33,14 @@ from glowmcu.report.verification import runtime_lines, runtime_table, verificati
 from glowmcu.verify.executors import executors_shown
 
 _MOST_SAMPLES = 100_000
+#: Parameters that mean nothing with each kind of --against.
+_OF_OTHERS = {
+    "reference": ("labels", "preprocess", "plot"),
+    "float": ("where", "seed", "hooks", "allow_missing"),
+    "FILE": (
+        "model", "profile", "labels", "preprocess", "plot", "hooks", "allow_missing", "bind",
+    ),
+}  # fmt: skip
 
 
 @click.command("verify")
@@ -55,7 +64,13 @@ _MOST_SAMPLES = 100_000
     metavar="NUMBER|FILE|FOLDER",
     help="Random inputs; with --against also data, with --against float only data.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Of the random inputs.",
+)
 @click.option(
     "--model",
     type=click.Path(path_type=Path),
@@ -119,7 +134,12 @@ def verify_command(
     layer by layer, on the data of --samples. With --against FILE.tflite: run that file in the
     runtimes that are installed; the one that the bundle's --rounding names must agree.
     """
-    if against not in ("reference", "float"):
+    context = click.get_current_context()
+    kind = against if against in ("reference", "float") else "FILE"
+    refuse_given(context, _OF_OTHERS[kind], f"has no meaning with --against {kind}")
+    if model is None and kind == "reference":
+        refuse_given(context, ("profile", "bind"), "goes with --model")
+    if kind == "FILE":
         return _against_file(bundle, board, where, samples, seed, _file(against), report, as_json)
     if against == "float":
         _against_float(

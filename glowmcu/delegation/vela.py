@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from glowmcu.errors import GlowmcuError, Problem, error
 
@@ -41,6 +42,9 @@ class VelaEnded(GlowmcuError):
     def __init__(self, problems: Sequence[Problem], how: str) -> None:
         super().__init__(list(problems))
         self.how = how
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problems, self.how)
 
 
 @dataclass(frozen=True)

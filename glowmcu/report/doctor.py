@@ -122,8 +122,8 @@ def _version(tool: str) -> str:
         return ""
     try:
         ended = subprocess.run(
-            [tool, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=False,
-            stdin=subprocess.DEVNULL,
+            [tool, "--version"], capture_output=True, text=True, errors="replace",
+            timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError, ValueError):
         return ""

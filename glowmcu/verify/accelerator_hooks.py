@@ -96,7 +96,9 @@ def _program(
     ]  # fmt: skip
     said = ""
     for flags in (_SANITIZED, ()):
-        done = subprocess.run([*command, *flags], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [*command, *flags], capture_output=True, text=True, errors="replace", check=False
+        )
         if done.returncode == 0:
             return program
         said = done.stderr

@@ -127,7 +127,9 @@ def _finds(gcc: Path, file: str) -> bool:
     """
     try:
         query = [str(gcc), f"-print-file-name={file}"]
-        found = subprocess.run(query, capture_output=True, text=True, timeout=60, check=False)
+        found = subprocess.run(
+            query, capture_output=True, text=True, errors="replace", timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return True  # what is wrong with it shows where it is used
     return found.stdout.strip() != file
@@ -380,7 +382,12 @@ def binutil(tool: str, arguments: Sequence[str], core_flags: Sequence[str]) -> s
     program = run_gcc([*core_flags, f"-print-prog-name={tool}"], ()).strip()
     try:
         done = subprocess.run(
-            [program, *arguments], capture_output=True, text=True, timeout=60, check=True
+            [program, *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=60,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError) as cause:
         hint = f"it comes with the compiler: {_compiler(core_flags).tool.advice}"

@@ -6,13 +6,15 @@ Each text says what, where, expected and got, and what to try next; tests/golden
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from glowmcu.errors import GlowmcuError, Problem
+from glowmcu.delegation.vela import VelaEnded
+from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from tests.cli.conftest import Ended, Run
 
 Golden = Callable[[str, str], None]
@@ -269,3 +271,19 @@ error[GM102]: operator X is not supported
 error[GM102]: operator Y is not supported
   --> node 9"""
     )
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        GlowmcuError([Problem("GM101", "a", "b", "c"), Problem("GM102", "d", bind=("x",))],
+                     ExitCode.UNSUPPORTED),
+        VelaEnded([Problem("GM776", "it ended")], "it ended"),
+    ],
+)  # fmt: skip
+def test_an_error_is_the_same_in_another_process(made: GlowmcuError) -> None:
+    """A pool of processes hangs where what a worker raises cannot be made again."""
+    found = pickle.loads(pickle.dumps(made))
+    assert type(found) is type(made)
+    assert vars(found) == vars(made)
+    assert str(found) == str(made)

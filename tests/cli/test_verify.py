@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import glowmcu
 from glowmcu import installation
+from glowmcu.errors import GlowmcuError
 from tests.cli.conftest import Run
 
 _WHICH = shutil.which
@@ -118,3 +120,45 @@ def test_a_distribution_has_its_package_manager(
         monkeypatch.setattr(installation.sys, "platform", system)
         assert installation.package_manager() == theirs
         installation.package_manager.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--on", ""], "no executor is named"),
+        (["--on", ","], "no executor is named"),
+        (["--seed", "-1"], "--seed"),
+        (["--plot", "x.svg"], "--plot has no meaning with --against reference"),
+        (["--labels", "none.npy"], "--labels has no meaning with --against reference"),
+        (["--profile", "none.json"], "--profile goes with --model"),
+        (["--bind", "x=none.npy"], "--bind goes with --model"),
+        (["--against", "float", "--on", "host"], "--on has no meaning with --against float"),
+        (["--against", "a.tflite", "--plot", "x.svg"], "--plot has no meaning with --against FILE"),
+    ],
+    ids=" ".join,
+)
+def test_options_that_would_be_ignored_are_refused(
+    options: list[str], said: str, glowmcu_cli: Run, bundle: str
+) -> None:
+    ended = glowmcu_cli("verify", bundle, *options)
+    assert ended.exit_code == 2
+    assert said in ended.err
+
+
+def test_numbers_below_zero_are_refused_in_python(bundle: str) -> None:
+    for given in ({"samples": -1}, {"seed": -1}):
+        with pytest.raises(GlowmcuError, match="must be 0 or more"):
+            glowmcu.verify(bundle, **given)
+    with pytest.raises(GlowmcuError, match="no executor is named"):
+        glowmcu.verify(bundle, on=[])
+
+
+def test_an_edited_file_of_any_bytes_is_a_bundle_that_does_not_compile(
+    glowmcu_cli: Run, bundle: str
+) -> None:
+    """The compiler quotes the line, whose bytes need not be UTF-8."""
+    source = Path(bundle, "digits.c")
+    source.write_bytes(source.read_bytes() + b"int x = gr\xfc\xdfe;\n")
+    ended = glowmcu_cli("verify", bundle)
+    assert ended.exit_code == 2
+    assert "GM603" in ended.err

@@ -24,6 +24,7 @@ from glowmcu.ops.elementwise import Add, Mul, Sub
 from glowmcu.ops.moments import MeanVarianceNormalization
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.transpose import Transpose
+from glowmcu.pipeline import reference_graph
 from tests.frontend.graph_damage import Made
 from tests.frontend.graph_damage import damages as damages_of_graph
 from tests.frontend.test_damaged_records import damages, numbered, report
@@ -197,3 +198,22 @@ def test_functions_make_no_more_nodes_than_any_model_has(monkeypatch: pytest.Mon
         with pytest.raises(GlowmcuError, match="functions call themselves"):
             functions.check_functions(model_of(bodies, ["A"]), "m.onnx")
     functions.check_functions(model_of({}, ["A"]), "m.onnx")
+
+
+@pytest.mark.parametrize("double", ["two inputs", "an input and a result", "two results"])
+def test_two_tensors_of_one_name_are_said(double: str) -> None:
+    """Which one is read? The first input was read by nobody."""
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    helper, real = onnx.helper, onnx.TensorProto.FLOAT
+    x = helper.make_tensor_value_info("a", real, [1, 4])
+    y = helper.make_tensor_value_info("c", real, [1, 4])
+    nodes = [helper.make_node("Mul", ["a", "a"], ["c"])]
+    if double == "an input and a result":
+        nodes.insert(0, helper.make_node("Neg", ["a"], ["a"]))
+    if double == "two results":
+        nodes.append(helper.make_node("Neg", ["a"], ["c"]))
+    graph = helper.make_graph(nodes, "g", [x, x] if double == "two inputs" else [x], [y])
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    name = "c" if double == "two results" else "a"
+    with pytest.raises(GlowmcuError, match=f"GM101.*2 tensors are called '{name}'"):
+        reference_graph(data.SerializeToString(), "m.onnx")

@@ -7,6 +7,7 @@ model.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -153,6 +154,7 @@ def read_onnx_container(
             "GM101", "not an ONNX model: it has no graph with nodes and outputs", file_name,
             "pass a file as written by torch.onnx.export or tf2onnx",
         )  # fmt: skip
+    _expect_own_names(graph, file_name)
     count = sum(1 for _ in all_nodes(graph, onnx))
     if count > MAX_NODES:
         raise error("GM101", f"the model has {count} nodes", file_name)
@@ -169,6 +171,19 @@ def read_onnx_container(
         raise
     except Exception as cause:
         raise _damaged(file_name, cause) from cause
+
+
+def _expect_own_names(graph: Any, file_name: str) -> None:
+    """Raise GM101 for inputs and results of nodes of one name: which of them is read?"""
+    given = Counter(item.name for item in graph.input)
+    given.update(name for node in graph.node for name in node.output if name)
+    for name, count in given.items():
+        if count > 1:
+            raise error(
+                "GM101", f"{count} tensors are called {name[:120]!r}", file_name,
+                "inputs and results of operators need names of their own: "
+                "onnx.checker.check_model(model) finds them",
+            )  # fmt: skip
 
 
 def _record(graph: Any, opsets: dict[str, int], folder: Path, onnx: Any) -> OnnxRecord:

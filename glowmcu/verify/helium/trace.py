@@ -87,7 +87,9 @@ def _read_log(descriptor: int, into: list[Addresses]) -> None:
 @cache
 def _one_by_one() -> tuple[str, ...]:
     """QEMU's option for one instruction at a time; 8.1 gave it another name."""
-    done = subprocess.run([QEMU, "--version"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [QEMU, "--version"], capture_output=True, text=True, errors="replace", check=False
+    )
     found = re.search(r"version (\d+)\.(\d+)", done.stdout)
     if found is not None and (int(found[1]), int(found[2])) >= (8, 1):
         return ("-accel", "tcg,one-insn-per-tb=on")
