@@ -19,7 +19,9 @@ from glowmcu.errors import error
 from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.quant.masked_ranges import masked_ranges
 from glowmcu.quant.profile import tensor_names
+from glowmcu.quant.ranges import Range
 from glowmcu.quant.sample_source import evenly_picked
 from glowmcu.quant.samples import Samples
 from glowmcu.quant.side_by_side import (
@@ -97,7 +99,7 @@ class Meter:
         self.max_error = max(self.max_error, float(np.abs(wrong).max(initial=0.0)))
         self.count += real.size
         if type_ is not None and type_.quantization is not None:
-            low, high = ((limit - type_.zero_point) * type_.scale for limit in type_.element.limits)
+            low, high = _limits(type_)
             half = type_.scale / 2
             self.outside += int(np.count_nonzero((real < low - half) | (real > high + half)))
 
@@ -178,10 +180,12 @@ class _Work:
             value = lanes.quantized.outputs[index]
             got = real_values(stored[value], value.type)
             meter.add(real[lanes.reference.outputs[index]], got)
+        masked = _masked(lanes, real)
         rows = zip(self._rows, _errors(lanes, real, stored), strict=True)
         for row, (origin, made, got, _) in rows:
-            row.accumulated.add(real[origin], real_values(stored[made], made.type), made.type)
-            row.isolated.add(real[origin], got, made.type)
+            want = _reached(real[origin], masked.get(origin), made.type)
+            row.accumulated.add(want, real_values(stored[made], made.type), made.type)
+            row.isolated.add(want, got, made.type)
 
     def add_alone(self, lanes: SideBySide, inputs: Sequence[Array]) -> None:
         """The outputs of a batch, spoiled by one layer at a time."""
@@ -239,6 +243,31 @@ def _sites(both: SideBySide) -> list[tuple[Value, Value, Node | None]]:
     return found
 
 
+def _masked(lanes: SideBySide, real: Tensors) -> dict[Value, Range]:
+    """Float tensors that a mask forbids some numbers of, with the range that matters of each."""
+
+    def measured(value: Value) -> Range:
+        array = real[value]
+        return (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)
+
+    return masked_ranges(lanes.reference, measured)
+
+
+def _reached(want: Array, matters: Range | None, type_: TensorType) -> Array:
+    """What of float numbers `type_` can be held to: those beyond what matters are saturated on
+    purpose, and so the nearest that it has is as good.
+    """
+    if matters is None or type_.quantization is None:
+        return want
+    is_kept = (want >= matters[0]) & (want <= matters[1])
+    return np.where(is_kept, want, np.clip(want, *_limits(type_))).astype(want.dtype)
+
+
+def _limits(type_: TensorType) -> Range:
+    low, high = type_.element.limits
+    return (low - type_.zero_point) * type_.scale, (high - type_.zero_point) * type_.scale
+
+
 def _errors(
     lanes: SideBySide, real: Tensors, stored: Tensors
 ) -> Iterator[tuple[Value, Value, Array, Array]]:
@@ -246,19 +275,24 @@ def _errors(
     tensor with the layer's own error.
     """
     found: dict[Node, list[tuple[Array, Array]]] = {}
+    masked = _masked(lanes, real)
     for origin, made, node in _sites(lanes):
         if node is None:
             got = real_values(stored_values(real[origin], made.type), made.type)
             yield origin, made, got, got
             continue
         if node not in found:
-            found[node] = _alone(lanes, node, real, stored)
+            found[node] = _alone(lanes, node, real, stored, masked)
         got, wrong = found[node][node.outputs.index(made)]
         yield origin, made, got, real[origin] + wrong
 
 
 def _alone(
-    lanes: SideBySide, node: Node, real: Tensors, stored: Tensors
+    lanes: SideBySide,
+    node: Node,
+    real: Tensors,
+    stored: Tensors,
+    masked: Mapping[Value, Range],
 ) -> list[tuple[Array, Array]]:
     """For each result of the quantized `node` on exact operands: its values, and its own error."""
     counterpart = lanes.reference.producers[lanes.origins[node.output]]
@@ -277,7 +311,8 @@ def _alone(
         made = evaluate_node(node, operands, lanes.quantized.rounding)
         wanted = evaluate_node(counterpart, exact, lanes.reference.rounding)
     results = []
-    for array, want, value in zip(made, wanted, node.outputs, strict=True):
+    for array, exact_result, value in zip(made, wanted, node.outputs, strict=True):
         got = real_values(array, value.type)
+        want = _reached(exact_result, masked.get(lanes.origins[value]), value.type)
         results.append((got, got - want if got.dtype == want.dtype == np.float32 else got))
     return results

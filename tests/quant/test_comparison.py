@@ -10,8 +10,10 @@ import pytest
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.ops.comparison import Select
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.elementwise import Add
+from glowmcu.ops.normalization import Softmax
 from glowmcu.ops.pooling import MaxPool2D
 from glowmcu.ops.quantization import Dequantize
 from glowmcu.ops.scan import ArgMax
@@ -301,3 +303,31 @@ def test_infinities_of_a_stored_tensor_have_shares_that_are_numbers() -> None:
     shares = [layer.share for layer in found.layers]
     assert all(map(math.isfinite, shares))
     assert sum(shares) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("how", ["added", "chosen", "an input"])
+def test_what_a_mask_forbids_is_saturated_without_an_error(how: str) -> None:
+    """-1e30 stands for a weight of nothing after the softmax, and the least step does as well."""
+    graph = GraphBuilder()
+    scores = graph.input(real(1, 16), "scores")
+    masks = np.random.default_rng(2).random((40, 16)) < 0.4
+    never, zero = (graph.constant(np.full((1, 16), each, np.float32)) for each in (-1e30, 0.0))
+    if how == "an input":
+        mask, data = graph.input(real(1, 16), "mask"), np.where(masks, np.float32(-1e30), 0.0)
+    else:
+        mask, data = graph.input(TensorType((1, 16), ElementType.BOOL), "mask"), masks
+    if how == "chosen":
+        masked = graph.add(Select(), mask, never, scores, like=real(1, 16), name="masked")
+    else:
+        if how == "added":
+            mask = graph.add(Select(), mask, never, zero, like=real(1, 16), name="fill")
+        masked = graph.add(Add(), scores, mask, name="masked")
+    built = graph.finish(graph.add(Softmax(), masked, name="weights"))
+    samples = samples_of(built, {"scores": draw(1, 40, 16, scale=3.0), "mask": data})
+    made = quantize(built, profile_graph(built, samples))
+    found = compare_graphs(made.reference, made.graph, samples)
+    assert found.output_db > 25
+    for layer in found.layers:
+        assert layer.alone_db >= found.output_db, layer
+        assert layer.accumulated.sqnr_db > 20, layer
+        assert layer.accumulated.saturated < 0.01, layer
