@@ -38,6 +38,7 @@ def judged(
     Raises GM323 if it does not come to what is demanded, GM324 if nobody can tell, GM352
     where mixed weights do not meet `flash_budget`.
     """
+    may_be_float = inputs is not None and not (inputs.io or inputs.cameras)
     inputs = inputs or InputOptions()
     if inputs.open_size is not None:
         inputs = inputs.at(inputs.open_size.largest)
@@ -52,7 +53,7 @@ def judged(
         notes = (*settled.notes, *entry.notes)
         entry = replace(entry, tried=settled.tried, notes=notes, bits=settled.bits)
         if entry.shortfalls:
-            entry = with_remedies(entry, judge, request.options, demands, target)
+            entry = with_remedies(entry, judge, request.options, demands, target, may_be_float)
         request = replace(request, quality=(entry,))
     check_demands(request.quality, demands, name)
     return request

@@ -9,7 +9,7 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.kernels.kernel import Target
 from glowmcu.quality import BEST_DB, Demands, Figures, QualityEntry, RemedyEntry
 from glowmcu.quant.judgement import Judge
-from glowmcu.quant.options import QuantizationOptions
+from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.ranges import Method
 from glowmcu.shell_words import quoted
 from glowmcu.tuning.evaluation import estimated_cost
@@ -52,14 +52,17 @@ def with_remedies(
     options: QuantizationOptions,
     demands: Demands,
     target: Target,
+    may_be_float: bool = False,
 ) -> QualityEntry:
-    """`entry` with what helps: the cheapest that is enough, and the best if that is another."""
+    """`entry` with what helps: the cheapest that is enough, or else the best. `may_be_float`: the
+    application may hand over real numbers where storing inputs or outputs does harm.
+    """
     plain = _cost(judge, options, target)
     if plain is None:
         return entry
     found = [
         tried
-        for text, chosen in _tries(judge, options, demands)
+        for text, chosen in _tries(judge, options, demands, may_be_float)
         if (tried := _tried(judge, text, chosen, target)) is not None
         and _gains(tried.figures, entry.figures)
     ]
@@ -81,7 +84,9 @@ def with_remedies(
     return replace(entry, remedies=remedies)
 
 
-def _tries(judge: Judge, options: QuantizationOptions, demands: Demands) -> Iterator[Try]:
+def _tries(
+    judge: Judge, options: QuantizationOptions, demands: Demands, may_be_float: bool
+) -> Iterator[Try]:
     layers = judge.worst(judge.quantized(options))
     harmful = [one.node for one in layers if one.node and one.share >= _LEAST_SHARE]
     yield from precision_tries(options, harmful)
@@ -95,20 +100,27 @@ def _tries(judge: Judge, options: QuantizationOptions, demands: Demands) -> Iter
         yield "--adaround", replace(options, adaptive_rounding=True)
     if "all" not in options.int16:
         yield "--int16 all", replace(options, int16=("all",))
-    yield from _one_after_another(judge, options, demands)
+    yield from _one_after_another(judge, options, demands, 2)
+    border = {value.name for value in (*judge.graph.arguments, *judge.graph.results)}
+    is_harmful = any(one.tensor in border and one.share >= _LEAST_SHARE for one in layers)
+    if may_be_float and is_harmful and options.interface is not Interface.FLOAT:
+        real = replace(options, interface=Interface.FLOAT)
+        yield "--io float", real
+        for text, chosen in _one_after_another(judge, real, demands, 1):
+            yield f"--io float {text}", chosen
 
 
 def _one_after_another(
-    judge: Judge, options: QuantizationOptions, demands: Demands
+    judge: Judge, options: QuantizationOptions, demands: Demands, least: int
 ) -> Iterator[Try]:
     """The worst layer in float, then the worst of what remains, and so on: an error that one layer
-    no longer makes is often made by the one before it.
+    no longer makes is often made by the one before it. From `least` layers on.
     """
     kept = list(options.keep_float)
     for count in range(_MOST_ROUNDS):
         now = replace(options, keep_float=tuple(kept))
         made = judge.quantized(now)
-        if count > 1:
+        if count >= least:
             yield f"--keep-float {quoted(','.join(kept))}", now
             if not judge.figures(made.graph).shortfalls(demands):
                 return

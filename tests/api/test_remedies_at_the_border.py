@@ -1,0 +1,64 @@
+"""Where storing inputs or outputs does the harm, real numbers at the border are tried and named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import glowmcu
+from tests.support.onnx_models import finished
+
+onnx = pytest.importorskip("onnx", reason="pip install onnx")
+MEAN = np.float32([101325, 22, 0.5, 0])
+SPREAD = np.float32([800, 6, 0.3, 0.01])
+
+
+def normalizing(folder: Path) -> tuple[Path, np.ndarray]:
+    """A network that takes sensors in their units and normalizes them itself."""
+    random = np.random.default_rng(0)
+    arrays = {
+        "mean": MEAN,
+        "spread": SPREAD,
+        "w": random.normal(0, 0.5, (4, 12)).astype(np.float32),
+        "v": random.normal(0, 0.5, (12, 2)).astype(np.float32),
+    }
+    node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    nodes = [
+        node("Sub", ["sensors", "mean"], ["centred"], "sub"),
+        node("Div", ["centred", "spread"], ["scaled"], "div"),
+        node("MatMul", ["scaled", "w"], ["hidden"], "first"),
+        node("Relu", ["hidden"], ["kept"], "relu"),
+        node("MatMul", ["kept", "v"], ["y"], "second"),
+    ]
+    initializers = [onnx.numpy_helper.from_array(data, name) for name, data in arrays.items()]
+    inputs, outputs = [value("sensors", 1, (1, 4))], [value("y", 1, (1, 2))]
+    (folder / "m.onnx").write_bytes(finished(onnx, nodes, inputs, outputs, initializers))
+    return folder / "m.onnx", (MEAN + SPREAD * random.normal(size=(120, 4))).astype(np.float32)
+
+
+def compiled(folder: Path, **options: Any) -> glowmcu.Bundle:
+    model, samples = normalizing(folder)
+    return glowmcu.compile(model, samples=samples, output=folder / "out", **options)
+
+
+def test_sensors_that_the_model_normalizes_are_to_be_handed_over_as_real_numbers(
+    tmp_path: Path,
+) -> None:
+    (entry,) = compiled(tmp_path).manifest.quality
+    assert (entry.figures.sqnr_db or 0) < 15
+    (remedy,) = entry.remedies
+    assert remedy.is_enough
+    words = remedy.arguments.split()
+    assert words[:3] == ["--io", "float", "--keep-float"]
+    chosen = glowmcu.Quantization(io="float", keep_float=words[3].split(","))
+    (mended,) = compiled(tmp_path, quantization=chosen).manifest.quality
+    assert mended.shortfalls == ()
+
+
+def test_bytes_that_were_asked_for_at_the_border_stay_bytes(tmp_path: Path) -> None:
+    (entry,) = compiled(tmp_path, io="uint8").manifest.quality
+    assert entry.shortfalls
+    assert not any("--io" in remedy.arguments for remedy in entry.remedies)
