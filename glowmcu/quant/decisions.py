@@ -42,7 +42,7 @@ class Decision:
 
 def decisions_of(graph: Graph) -> tuple[Decision, ...]:
     """Of a float graph; none for a regressor."""
-    found = [_decision(graph, index, value) for index, value in enumerate(graph.outputs)]
+    found = [decision_of(graph, index, value) for index, value in enumerate(graph.outputs)]
     certain = [decision for decision in found if decision is not None]
     if certain:
         return tuple(certain)
@@ -56,8 +56,8 @@ def differing(decision: Decision, want: Array, got: Array) -> tuple[int, int]:
     return int(np.count_nonzero(wanted != taken)), int(wanted.size)
 
 
-def _decision(graph: Graph, index: int, value: Value) -> Decision | None:
-    """What the end of the graph says; None if it says nothing."""
+def decision_of(graph: Graph, index: int, value: Value) -> Decision | None:
+    """What the end of the graph says of output `index`; None if it says nothing."""
     if value.type.element is not ElementType.F32:
         return Decision(index, None)
     # Axes of the output by those of the tensor that is looked at, back to what made the numbers.

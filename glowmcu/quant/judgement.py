@@ -30,7 +30,8 @@ from glowmcu.quality import (
 from glowmcu.quant.comparison import LayerError, compare_graphs, sqnr_db
 from glowmcu.quant.decisions import decisions_of, differing
 from glowmcu.quant.labels import Labelled, right_decisions
-from glowmcu.quant.options import QuantizationOptions
+from glowmcu.quant.options import Interface, QuantizationOptions
+from glowmcu.quant.output_columns import coarse_columns, coarse_note
 from glowmcu.quant.profile import Profile
 from glowmcu.quant.profiling import ProfilingObserver, profile_graph
 from glowmcu.quant.quantizer import Quantized, quantize
@@ -65,7 +66,7 @@ class Judge:
 
     def figures(self, graph: Graph) -> Figures:
         """Of a quantized graph."""
-        outputs = real_outputs(graph, stored_samples(graph, self.judged))
+        outputs = self._outputs(graph)
         found = figures_of(self.graph, self.wanted, outputs)
         right = right_decisions(self.graph, outputs, self.judged)
         return replace(
@@ -83,9 +84,10 @@ class Judge:
         layers, short = self._compared(made), found.shortfalls(demands)
         cuts_nothing = options.calibration.method is Method.MINMAX
         is_asked = bool(short) and cuts_nothing and self.origin is Origin.HELD_BACK
+        beyond = _beyond_calibration(layers) if is_asked else ()
         return QualityEntry(
             found, len(self.wanted[0]), self.origin.value, _harmful(layers)[:_WORST], short,
-            notes=(*self._float_right.notes, *(_beyond_calibration(layers) if is_asked else ())),
+            notes=(*self._float_right.notes, *beyond, *self._coarse(made.graph, options)),
         )  # fmt: skip
 
     def worst(self, made: Quantized) -> tuple[HarmfulLayer, ...]:
@@ -95,6 +97,24 @@ class Judge:
     def _compared(self, made: Quantized) -> tuple[LayerError, ...]:
         few = evenly_picked(self.judged, _MOST_RANKED)
         return compare_graphs(made.reference, made.graph, few).layers
+
+    def _coarse(self, made: Graph, options: QuantizationOptions) -> list[str]:
+        """A note for each output whose one scale loses some of its columns."""
+
+        def remade(names: tuple[str, ...]) -> list[Array] | None:
+            kept = (*options.keep_float, *names)
+            real = replace(options, interface=Interface.FLOAT, keep_float=kept)
+            try:
+                return self._outputs(self.quantized(real).graph)
+            except GlowmcuError:
+                return None
+
+        found = coarse_columns(self.graph, made, self.wanted)
+        outputs = self._outputs(made) if found else []
+        return [coarse_note(self.graph, one, self.wanted, outputs, remade) for one in found]
+
+    def _outputs(self, graph: Graph) -> list[Array]:
+        return real_outputs(graph, stored_samples(graph, self.judged))
 
     @cached_property
     def _float_right(self) -> Labelled:
