@@ -8,7 +8,6 @@ graph: where the user says so, or where names make it plain (`h0` and `hn`, `sta
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -22,16 +21,8 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.name_lists import pairs_text, read_pairs
 from glowmcu.ops.quantization import Requantize
 from glowmcu.ops.shape import Reshape
+from glowmcu.paired_names import are_paired, words_of
 
-#: Words of two names that tell what comes in from what goes out.
-_TURNS = {
-    ("in", "out"), ("0", "n"), ("prev", "next"), ("previous", "next"), ("old", "new"),
-    ("past", "present"), ("prev", "new"), ("prev", "curr"), ("last", "next"), ("current", "next"),
-    ("h0", "hn"), ("c0", "cn"), ("h", "hn"), ("c", "cn"), ("initial", "final"),
-}  # fmt: skip
-#: Words that one of the two names has and the other lacks: what goes out, or what comes in.
-_GOES_OUT = {"n", "next", "new", "out", "output", "updated", "final"}
-_COMES_IN = {"prev", "previous", "old", "past", "last", "in", "input", "initial", "0"}
 #: One of these must be in both, or be what tells them apart: an input and an output of the same
 #: shape are no state by that alone.
 _STATEFUL = {
@@ -99,26 +90,7 @@ def found_pairs(graph: Graph) -> dict[str, str]:
 
 
 def _is_turned(given: str, got: str) -> bool:
-    one, other = _words(given), _words(got)
-    if _STATEFUL.isdisjoint(one):
-        return False
-    if len(one) != len(other):
-        return _has_more(other, one, _GOES_OUT) or _has_more(one, other, _COMES_IN)
-    apart = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
-    return len(apart) == 1 and apart[0] in _TURNS
-
-
-def _has_more(longer: list[str], shorter: list[str], words: set[str]) -> bool:
-    """Whether one of `words` is all that the longer name has more."""
-    return any(
-        word in words and longer[:place] + longer[place + 1 :] == shorter
-        for place, word in enumerate(longer)
-    )
-
-
-def _words(name: str) -> list[str]:
-    parts = re.sub(r"([a-z])([A-Z])", r"\1_\2", name)
-    return [word for word in re.split(r"[^a-z0-9]+", parts.lower()) if word]
+    return not _STATEFUL.isdisjoint(words_of(given)) and are_paired(given, got)
 
 
 def _problem(graph: Graph, name: str, result: str) -> str:

@@ -18,6 +18,7 @@ from glowmcu.errors import error
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
+from glowmcu.paired_names import are_paired
 from glowmcu.quant.data_sets import (
     as_array,
     described,
@@ -151,9 +152,22 @@ def _only_input(graph: Graph, where: str) -> Value:
             "GM304",
             f"one array for {len(graph.inputs)} inputs; expected one each of: {names}",
             where,
-            "use an .npz with the inputs' names",
+            _or_states(graph, graph.inputs, "use an .npz with the inputs' names"),
         )
     return graph.inputs[0]
+
+
+def _or_states(graph: Graph, missing: Sequence[Value], hint: str) -> str:
+    """The hint, behind what makes states of inputs without samples that are called as outputs."""
+    pairs = [
+        f"--state {value.name}={result.name}"
+        for value in missing
+        for result in graph.outputs
+        if result.type == value.type and are_paired(value.name, result.name)
+    ]
+    if not pairs:
+        return hint
+    return f"add {' '.join(pairs)} if each run is given what the one before gave; {hint}"
 
 
 def _of_named_batches(graph: Graph, data: Mapping[str, Array], where: str) -> Samples:
@@ -177,13 +191,14 @@ def _of_named_batches(graph: Graph, data: Mapping[str, Array], where: str) -> Sa
             found = _of_batches(graph, graph.inputs, [data[name]], where, others)
             return found.with_notes(taken)
     by_name = {value.name: value for value in graph.inputs}
-    missing = [name for name in by_name if name not in data]
+    missing = [value for name, value in by_name.items() if name not in data]
     if missing:
+        named = f"the inputs are: {', '.join(by_name)}"
         raise error(
             "GM304",
-            f"no samples for input {missing[0]!r}; got {_listed(data) or 'nothing'}",
+            f"no samples for input {missing[0].name!r}; got {_listed(data) or 'nothing'}",
             where,
-            f"the inputs are: {', '.join(by_name)}"
+            _or_states(graph, missing, named)
             + (f"; or call it {_INPUTS!r}" if len(by_name) == 1 else ""),
         )
     others = {name: array for name, array in data.items() if name not in by_name}
@@ -276,8 +291,8 @@ def _arrays_of(graph: Graph, item: object, where: str) -> list[object]:
     if isinstance(item, Mapping):
         missing = [value for value in graph.inputs if value.name not in item]
         if missing:
-            what = f"a sample without input {missing[0].name!r}"
-            raise _nothing_fits(what, item, where, missing[:1])
+            what = f"a sample without input {', '.join(repr(value.name) for value in missing)}"
+            raise _nothing_fits(graph, what, item, where, missing)
         return [item[value.name] for value in graph.inputs]
     if isinstance(item, np.ndarray):
         _only_input(graph, where)
@@ -285,18 +300,24 @@ def _arrays_of(graph: Graph, item: object, where: str) -> list[object]:
     arrays = list(item) if isinstance(item, Sequence) else [item]
     if len(arrays) != len(graph.inputs):
         what = f"expected {len(graph.inputs)} arrays a sample, got {len(arrays)}"
-        raise _nothing_fits(what, item, where, graph.inputs)
+        raise _nothing_fits(graph, what, item, where, graph.inputs)
     return arrays
 
 
-def _nothing_fits(what: str, item: object, where: str, wanted: Sequence[Value]) -> Exception:
+def _nothing_fits(
+    graph: Graph, what: str, item: object, where: str, wanted: Sequence[Value]
+) -> Exception:
     shapes = ", ".join(str(value.type.shape) for value in wanted)
     return error(
         "GM304",
         f"{what}: it holds {described(item)}; the model takes {shapes}",
         where,
-        "is the layout (NHWC, NCHW) that of the model? Name arrays like the inputs; images become "
-        "numbers with preprocess=FILE",
+        _or_states(
+            graph,
+            wanted,
+            "is the layout (NHWC, NCHW) that of the model? Name arrays like the inputs; images "
+            "become numbers with preprocess=FILE",
+        ),
     )
 
 

@@ -16,6 +16,7 @@ from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.interpreter import Session, run_graph
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.pipeline import reference_graph
+from glowmcu.quant.sample_source import SampleSource
 
 pytest.importorskip("onnx")
 from tests.support.onnx_models import finished
@@ -262,3 +263,22 @@ def test_states_that_become_one_another_keep_their_values(
         (y,) = session.run([held["x"]])
         np.testing.assert_array_equal(y, held["a"] - held["b"] + held["x"])
         held |= {"a": held[became_a], "b": held[became_b]}
+
+
+@pytest.mark.parametrize("by", ["array", "name", "list"])
+def test_samples_without_an_input_called_as_an_output_are_refused_with_the_state(by: str) -> None:
+    """`mean` is no word of states: nobody but the user can say that it is one."""
+    graph = reference_graph(recurrent_step(names=("mean_in", "mean_out")), "m.onnx")
+    assert not graph.states
+    xs = smooth(6, 8, 2)
+    data = {"array": xs, "name": {"x": xs}, "list": [{"x": xs[0]}]}[by]
+    with pytest.raises(GlowmcuError) as caught:
+        list(SampleSource(data).read(graph))
+    (problem,) = caught.value.problems
+    assert problem.code == "GM304"
+    assert problem.hint.startswith("add --state mean_in=mean_out if each run is given what")
+    assert "states={'mean_in': 'mean_out'}" in str(problem)
+    others = reference_graph(recurrent_step(names=("what", "ever")), "m.onnx")
+    with pytest.raises(GlowmcuError) as caught:
+        list(SampleSource(data).read(others))
+    assert "--state" not in caught.value.problems[0].hint
