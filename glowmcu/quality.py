@@ -19,6 +19,8 @@ from glowmcu.errors import GlowmcuError, error
 #: decisions one may fall on the border between two classes.
 LOW_SQNR_DB = 25.0
 LOW_AGREEMENT = 0.98
+#: Less along a sequence than in single runs: errors add up from run to run.
+_DRIFT_DB = 3.0
 #: An SQNR that stands for outputs without any error; the opposite one for a signal that is lost.
 BEST_DB = 200.0
 
@@ -159,6 +161,13 @@ class QualityEntry:
     tried: tuple[TriedEntry, ...] = ()
     notes: tuple[str, ...] = ()
     bits: tuple[LayerBitsEntry, ...] = ()
+    streamed_db: float | None = None
+
+    @property
+    def drifts(self) -> bool:
+        """Whether errors of single runs add up to one that is to be warned of."""
+        db = BEST_DB if self.figures.sqnr_db is None else self.figures.sqnr_db
+        return self.streamed_db is not None and self.streamed_db < min(LOW_SQNR_DB, db - _DRIFT_DB)
 
 
 @dataclass(frozen=True)

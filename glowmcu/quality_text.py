@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glowmcu.number_text import count
-from glowmcu.quality import HarmfulLayer, Origin, QualityEntry, RemedyEntry, percent
+from glowmcu.quality import LOW_SQNR_DB, HarmfulLayer, Origin, QualityEntry, RemedyEntry, percent
 
 #: Of a quantization by a profile of which nobody has measured what it comes to.
 NOT_MEASURED = (
@@ -29,6 +29,11 @@ def quality_sentences(entry: QualityEntry) -> list[str]:
     """The figures, and where the error comes from."""
     stage = f"{entry.stage}: " if entry.stage else ""
     lines = [f"{stage}{entry.figures.text}, on {count(entry.samples)} {_SEEN[entry.origin]}"]
+    if entry.streamed_db is not None:
+        lines.append(
+            "the model has states: this is of single steps, each from float's; along whole "
+            f"sequences with its own states SQNR is {entry.streamed_db:.1f} dB"
+        )
     lines += _choice_lines(entry)
     lines += _bits_lines(entry)
     if entry.worst:
@@ -65,6 +70,11 @@ def _bits_lines(entry: QualityEntry) -> list[str]:
 def warning_notes(entry: QualityEntry) -> list[str]:
     """Questions about the samples, what is too low, and what helps; empty if all is well."""
     asked = [f"{entry.stage}: {note}" if entry.stage else note for note in entry.notes]
+    if entry.drifts:
+        asked.append(
+            f"errors of single steps add up: along whole sequences with its own states SQNR is "
+            f"{entry.streamed_db:.1f} dB, below {LOW_SQNR_DB:g} dB, whatever single steps come to"
+        )
     if not entry.shortfalls:
         return asked
     stage = f" of {entry.stage}" if entry.stage else ""

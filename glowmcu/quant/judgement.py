@@ -39,6 +39,7 @@ from glowmcu.quant.ranges import Method
 from glowmcu.quant.real_outputs import real_outputs, stored_samples
 from glowmcu.quant.sample_source import evenly_picked
 from glowmcu.quant.samples import Sample, Samples
+from glowmcu.quant.trajectories import streamed_outputs, without_states
 
 #: One sample in four is held back, where that makes at least `_LEAST_HELD`.
 _HOLD_ONE_OF = 4
@@ -47,6 +48,8 @@ _MOST_JUDGED = 96
 #: Samples that show which layer is to blame, of which each costs a run for every layer.
 _MOST_RANKED = 8
 _WORST = 3
+#: Runs of sequences, of which none can be run beside another.
+_MOST_STREAMED = 2000
 #: A part of the error that is not worth a word.
 _LEAST_SHARE = 0.001
 _MOST_OF_ALL = 0.5
@@ -56,13 +59,16 @@ _LEAST_BEYOND = 0.005
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Tells what options come to on `judged`, calibrated by `profile` and `calibration`."""
+    """Tells what options come to on `judged`, calibrated by `profile` and `calibration`; of a
+    model with states also along `sequences`.
+    """
 
     graph: Graph
     profile: Profile
     calibration: Samples
     judged: Samples
     origin: Origin
+    sequences: tuple[Samples, ...] = ()
 
     def figures(self, graph: Graph) -> Figures:
         """Of a quantized graph."""
@@ -88,6 +94,7 @@ class Judge:
         return QualityEntry(
             found, len(self.wanted[0]), self.origin.value, _harmful(layers)[:_WORST], short,
             notes=(*self._float_right.notes, *beyond, *self._coarse(made.graph, options)),
+            streamed_db=self._streamed_db(made.graph),
         )  # fmt: skip
 
     def worst(self, made: Quantized) -> tuple[HarmfulLayer, ...]:
@@ -97,6 +104,15 @@ class Judge:
     def _compared(self, made: Quantized) -> tuple[LayerError, ...]:
         few = evenly_picked(self.judged, _MOST_RANKED)
         return compare_graphs(made.reference, made.graph, few).layers
+
+    def _streamed_db(self, made: Graph) -> float | None:
+        """Along sequences with states of its own, in which errors add up; None without states."""
+        if not self.sequences:
+            return None
+        wanted, got = (
+            streamed_outputs(graph, self.sequences, _MOST_STREAMED) for graph in (self.graph, made)
+        )
+        return figures_of(without_states(self.graph), wanted, got).sqnr_db
 
     def _coarse(self, made: Graph, options: QuantizationOptions) -> list[str]:
         """A note for each output whose one scale loses some of its columns."""
@@ -187,7 +203,7 @@ def judge_of(
     """A judge of `profile`, which is of these very samples (`is_own`) or came from elsewhere."""
     if not is_own:
         few = evenly_picked(samples, _MOST_JUDGED)
-        return Judge(graph, profile, samples, few, Origin.GIVEN)
+        return Judge(graph, profile, samples, few, Origin.GIVEN, samples.sequences)
     rest, held = parted(samples)
     enough = sum(1 for _ in held.first(_LEAST_HELD)) >= _LEAST_HELD
     if enough:
@@ -197,9 +213,9 @@ def judge_of(
             enough = False  # the rest is constant: what varies is held back
         else:
             few = evenly_picked(held, _MOST_JUDGED)
-            return Judge(graph, of_rest, rest, few, Origin.HELD_BACK)
+            return Judge(graph, of_rest, rest, few, Origin.HELD_BACK, samples.sequences)
     few = evenly_picked(samples, _MOST_JUDGED)
-    return Judge(graph, profile, samples, few, Origin.CALIBRATION)
+    return Judge(graph, profile, samples, few, Origin.CALIBRATION, samples.sequences)
 
 
 #: 2^32 over the golden ratio, whose products have little to do with each other in their upper bits.

@@ -40,13 +40,15 @@ SampleData = Array | Mapping[str, Array] | Iterable[Any]
 class Samples:
     """Samples that can be gone through again and again. `count` is None if it is not known;
     `notes` say what was taken for granted of them. `rates` are those of sound, in samples a second,
-    each with the first file that has it.
+    each with the first file that has it. Of a model with states, `sequences` are what they come
+    from, without states.
     """
 
     make: Callable[[], Iterator[Sample]]
     count: int | None = None
     notes: tuple[str, ...] = ()
     rates: tuple[tuple[int, str], ...] = ()
+    sequences: tuple[Samples, ...] = ()
 
     def __iter__(self) -> Iterator[Sample]:
         return self.make()

@@ -13,8 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from glowmcu.ir.graph import Graph
-from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.interpreter import Session, run_graph
+from glowmcu.ir.operation import Array
+from glowmcu.quant.real_outputs import stored_samples
 from glowmcu.quant.samples import Sample, Samples
+from glowmcu.quant.side_by_side import real_values
 
 
 def without_states(graph: Graph) -> Graph:
@@ -37,4 +40,22 @@ def along_trajectories(graph: Graph, sequences: Sequence[Samples]) -> Samples:
 
     counts = [sequence.count for sequence in sequences]
     known = [count for count in counts if count is not None]
-    return Samples(make, sum(known) if len(known) == len(counts) else None)
+    count = sum(known) if len(known) == len(counts) else None
+    return Samples(make, count, sequences=tuple(sequences))
+
+
+def streamed_outputs(graph: Graph, sequences: Sequence[Samples], most: int) -> list[Array]:
+    """Results of `graph` with states of its own, `(runs, *shape)` in real numbers: sequence by
+    sequence from their beginnings, at most so many runs in all.
+    """
+    found: list[list[Array]] = [[] for _ in graph.results]
+    runs = 0
+    for sequence in sequences:
+        session = Session(graph)
+        for sample in stored_samples(without_states(graph), sequence.first(most - runs)):
+            runs += 1
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                results = session.run(sample)
+            for parts, value, array in zip(found, graph.results, results, strict=True):
+                parts.append(real_values(array, value.type))
+    return [np.stack(parts) for parts in found]

@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 import glowmcu
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import Session, run_graph
 from glowmcu.pipeline import float_graph
+from glowmcu.quality_text import quality_sentences
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.samples import Sample
 
 pytest.importorskip("onnx")
+from tests.support.onnx_models import finished
 from tests.support.recurrent_models import recurrent_step, smooth
 
 FEATURES, STEPS = 8, 30
@@ -87,3 +90,65 @@ def test_quantized_states_lose_little_in_a_hundred_steps(
     kind: str, least: float, tmp_path: Path
 ) -> None:
     assert sqnr(kind, tmp_path, 64) >= least
+
+
+def leaky_sum() -> bytes:
+    """A sum that keeps 99.95 % of itself in a run: what rounding takes of each adds up."""
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    numbers = {"keep": np.float32([[0.9995]]), "gain": np.float32([[0.01]])}
+    nodes = [
+        node("Mul", ["state_in", "keep"], ["kept"]),
+        node("Mul", ["x", "gain"], ["added"]),
+        node("Add", ["kept", "added"], ["state_out"]),
+        node("Neg", ["state_out"], ["y"]),
+    ]
+    arrays = [onnx.numpy_helper.from_array(data, name) for name, data in numbers.items()]
+    inputs, outputs = (
+        [value(name, 1, (1, 3)) for name in names]
+        for names in (("x", "state_in"), ("y", "state_out"))
+    )
+    return finished(onnx, nodes, inputs, outputs, arrays)
+
+
+def test_errors_that_add_up_along_a_sequence_are_told(tmp_path: Path) -> None:
+    """Small steps of a few large ones: each single run of int8 is right to 1 %."""
+    (tmp_path / "m.onnx").write_bytes(leaky_sum())
+    random = np.random.default_rng(0)
+    for number in range(4):
+        x = random.uniform(0.3, 0.6, (1, 1, 3)) * np.ones((400, 1, 1))
+        x[50:70] += 200
+        x[70:90] -= 200
+        np.savez(tmp_path / f"{number}.npz", x=x.astype(np.float32))
+    files = sorted(tmp_path.glob("*.npz"))
+    bundle = glowmcu.compile(tmp_path / "m.onnx", output=tmp_path / "net", samples=files)
+    (entry,) = bundle.manifest.quality
+    single, streamed = entry.figures.sqnr_db, entry.streamed_db
+    assert single is not None
+    assert streamed is not None
+    assert single > 25
+    assert streamed < 20
+    assert entry.drifts
+    assert any(note.startswith("errors of single steps add up") for note in bundle.notes)
+    text = "\n".join(quality_sentences(entry))
+    assert "of single steps, each from float's; along whole sequences" in text
+    session, exact = bundle.session(), Session(float_graph(leaky_sum(), "m.onnx"))
+    signal = noise = 0.0
+    for file in files:
+        session.reset()
+        exact.reset()
+        for x in np.load(file)["x"]:
+            (want,), (got,) = exact.run([x]), session.run([x], real=True)
+            signal += float(np.square(want, dtype=np.float64).sum())
+            noise += float(np.square(got - want, dtype=np.float64).sum())
+    assert 10 * np.log10(signal / noise) == pytest.approx(streamed, abs=1.5)
+
+
+def test_a_model_without_states_has_no_sequences(tmp_path: Path) -> None:
+    graph = float_graph(
+        recurrent_step("GRU", FEATURES),
+        "m.onnx",
+        inputs=InputOptions(states={}, finds_states=False),
+    )
+    data = {value.name: np.zeros((4, *value.type.shape), np.float32) for value in graph.inputs}
+    assert SampleSource(data).read(graph).sequences == ()
