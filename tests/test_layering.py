@@ -25,7 +25,8 @@ LEAVES = {
     "installed_packages", "instrument",
     "interface_options", "labels", "lazy", "libjit_headers", "limits", "manifest",
     "name_lists", "notebook", "number_text",
-    "option_words", "paired_names", "planning_progress", "quality", "quality_text", "real_units", "resources",
+    "option_words", "paired_names", "planning_progress", "quality", "quality_text", "real_units",
+    "resources",
     "shell_words", "simplified", "size_forms", "slides", "sound_files", "stack_use",
     "string_categories", "test_vectors", "training", "trial_call", "user_cache", "version",
 }  # fmt: skip
