@@ -85,9 +85,9 @@ class BlobView:
     named: tuple[int, ...]
 
     @property
-    def parameter_bytes(self) -> int:
-        """RAM of the parameters where a pointer has four bytes."""
-        return sum(fill.bytes or 4 for fill in self.fills)
+    def ram_bytes(self) -> int:
+        """RAM of the parameters and of the pointer to the blob, where a pointer has four bytes."""
+        return sum(fill.bytes or 4 for fill in self.fills) + 4
 
     @property
     def offsets(self) -> tuple[int, ...]:

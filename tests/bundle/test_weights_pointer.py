@@ -107,10 +107,10 @@ class Firmware:
         length = len(data) if size is None else size
         return int(self._library.m_set_weights(memory.ctypes.data + start, length))
 
-    def damage(self, offset: int) -> None:
+    def damage(self, offset: int, bit: int = 0) -> None:
         """Flip a bit of the blob that was set last."""
         memory = self._blobs[-1]
-        memory[-memory.ctypes.data % 8 + offset] ^= 1
+        memory[-memory.ctypes.data % 8 + offset] ^= 1 << bit
 
     def check(self) -> int:
         return int(self._library.m_check())
@@ -194,6 +194,29 @@ def test_a_check_finds_weights_and_parameters_that_changed_in_memory(tmp_path: P
     assert firmware.check() == -1
     firmware.damage(100)
     assert firmware.check() == 0
+
+
+def test_a_check_finds_each_bit_of_header_and_offsets_and_reads_nothing_else(
+    tmp_path: Path,
+) -> None:
+    data = blob(compiled(2))
+    firmware = Firmware(compiled(1), tmp_path)
+    assert firmware.set_weights(data) == 0
+    first_member = int.from_bytes(data[16:20], "little")
+    for offset in (*range(first_member), *range(first_member, len(data) - 4, 97)):
+        for bit in range(8):
+            firmware.damage(offset, bit)
+            assert firmware.check() == -1, (offset, bit)
+            firmware.damage(offset, bit)
+    assert firmware.check() == 0
+
+
+def test_the_header_counts_all_ram_beside_the_arena() -> None:
+    header = compiled(1, "cortex-m4").files["m.h"]
+    (said,) = re.findall(r"can change: ([\d ]+) B beside", header)
+    fills = compiled(1, "cortex-m4").files["m.c"].split("parameters[", 1)[1].split("};", 1)[0]
+    sizes = [int(size) or 4 for size in re.findall(r"u, (\d+)u\n", fills)]
+    assert int(said.replace(" ", "")) == sum(sizes) + 4  # and the pointer
 
 
 def test_a_firmware_without_weights_runs_once_it_has_some(tmp_path: Path) -> None:
