@@ -65,10 +65,12 @@ GLOWMCU_STATIC_ASSERT((int32_t)0xFFFFFFFEu == -2, words_turn_signed_modulo);
  * One arena for models that run one after the other:
  *   static GLOWMCU_SHARED_ARENA(arena, KWS_ARENA_BYTES, VWW_ARENA_BYTES);
  * For three: GLOWMCU_SHARED_ARENA(arena, A_BYTES, GLOWMCU_LARGER(B_BYTES, C_BYTES)).
+ * Its alignment is the largest that a header included by then asks for.
  */
+#define GLOWMCU_SHARED_ALIGN 16
 #define GLOWMCU_LARGER(a, b) ((a) > (b) ? (a) : (b))
 #define GLOWMCU_SHARED_ARENA(arena, bytes, other_bytes) \
-    GLOWMCU_ALIGNED(16) uint8_t arena[GLOWMCU_LARGER(bytes, other_bytes)]
+    GLOWMCU_ALIGNED(GLOWMCU_SHARED_ALIGN) uint8_t arena[GLOWMCU_LARGER(bytes, other_bytes)]
 
 /* For a loop that takes a function pointer known at compile time: the call must go. */
 #ifndef GLOWMCU_ALWAYS_INLINE

@@ -17,12 +17,14 @@ from glowmcu.verify.cortex_m.two_cores import TwoCores
 from glowmcu.verify.host import Host
 from glowmcu.verify.host_cores import HostCores
 from glowmcu.verify.verification import seeded_inputs
+from tests.bundle.test_use import build
 from tests.support.incoherent_caches import IncoherentCaches
 
 #: Random networks in which layers are shared, however small they are.
 SEEDS = (116, 143, 153)
 SMALL = ("separable digits", "pictures, strides")
 DIGITS = Path(__file__).resolve().parents[2] / "examples/digits/digits_int8.tflite"
+BOARD = Path(__file__).resolve().parents[2] / "boards/stm32h745.toml"
 PORT = Path(__file__).resolve().parents[2] / "firmware_examples/two_cores/ports/stm32h745.h"
 
 
@@ -32,7 +34,7 @@ def compiled(model: bytes | Path, folder: Path, board: str = "stm32h745") -> glo
         path = folder / "m.tflite"
         folder.mkdir(parents=True, exist_ok=True)
         path.write_bytes(model)
-    return glowmcu.compile(path, board=board, output=folder / "bundle", name="m", cores=2)
+    return glowmcu.compile(path, board=str(board), output=folder / "bundle", name="m", cores=2)
 
 
 @pytest.fixture
@@ -71,6 +73,35 @@ def test_caches_that_show_nothing_lose_no_byte(name: str, tmp_path: Path) -> Non
     bundle = compiled(MODELS[name](), tmp_path)
     assert "GLOWMCU_CORES_BOTH(" in (bundle.path / "m.c").read_text()
     expect_alike(bundle, [IncoherentCaches(order, 1000) for order in (0, 1, 2)], runs=12)
+
+
+SHARED_ARENA = """#include "{}.h"
+#include "{}.h"
+static GLOWMCU_SHARED_ARENA(arena, LINES_ARENA_BYTES, ALONE_ARENA_BYTES);
+GLOWMCU_STATIC_ASSERT(__alignof__(arena) == LINES_ARENA_ALIGN, as_the_lines_ask);
+int main(void)
+{{
+    return sizeof(arena) == 0;
+}}
+"""
+
+
+@pytest.mark.parametrize("line_bytes", [16, 32, 64])
+@pytest.mark.parametrize("names", [("lines", "alone"), ("alone", "lines")])
+def test_a_shared_arena_is_aligned_to_the_lines_of_either_bundle(
+    line_bytes: int, names: tuple[str, str], tmp_path: Path
+) -> None:
+    text = BOARD.read_text()
+    path, board = tmp_path / "m.tflite", tmp_path / "mine.toml"
+    board.write_text(text.replace("cache_line_bytes = 32", f"cache_line_bytes = {line_bytes}"))
+    path.write_bytes(MODELS["separable digits"]())
+    bundles = [
+        glowmcu.compile(path, board=str(board), output=tmp_path / name, name=name, cores=cores)
+        for name, cores in (("lines", 2), ("alone", 1))
+    ]
+    assert bundles[0].manifest.arena_align == line_bytes
+    done = build(tmp_path, SHARED_ARENA.format(*names), [bundle.path for bundle in bundles])
+    assert done.returncode == 0, done.stderr
 
 
 def differs(bundle: glowmcu.Bundle, caches: IncoherentCaches) -> bool:
