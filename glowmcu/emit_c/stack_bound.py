@@ -162,7 +162,7 @@ def stack_bounds(
     depths["infer"] = inference + measured.frames.infer
     tensors = _TENSOR_BYTES * (len(program.inputs) + len(program.outputs))
     tested = max(depths[entry] for entry in entries if entry in _TESTED)
-    depths["selftest"] = tested + measured.frames.selftest + tensors
+    depths["selftest"] = tested + measured.frames.selftest + tensors + _pushed_bytes(program)
     return StackBounds({entry: _aligned(depths[entry]) for entry in entries}, measured.compiler)
 
 
@@ -289,6 +289,13 @@ def _caller(program: Program, kernels: Sequence[KernelStack], frames: FrameStack
         else:
             below = max(below, frames.rows + own + deepest)
     return _Caller(_together(added), below)
+
+
+def _pushed_bytes(program: Program) -> int:
+    """The row that the self test makes and pushes."""
+    cascades = (item for item in program.steps if isinstance(item, Cascade))
+    taking = (c.stages[c.input_stage] for c in cascades if c.input_stage is not None)
+    return sum(stage.row.size_bytes for stage in taking)
 
 
 def _together(inlined: Sequence[int]) -> int:

@@ -91,6 +91,6 @@ def _rows_view(program: Program, buffer: Buffer) -> RowsView | None:
     (cascade,) = (s for s in program.steps if isinstance(s, Cascade) and s.input_stage is not None)
     assert cascade.input_stage is not None
     source = cascade.stages[cascade.input_stage]
-    row = source.result.type.with_shape((1, 1, *source.result.type.shape[2:]))
+    row = source.row
     size = f"{source.rows} rows of {row.element.value}[{'x'.join(map(str, row.shape[2:]))}]"
     return RowsView(source.rows, cascade.streamed_rows, row.size_bytes, row.element_count, size)

@@ -14,6 +14,7 @@ from functools import cached_property
 
 from glowmcu.ir.instructions import Buffer, Run
 from glowmcu.ir.kernel_code import Overlap, RowCall, RowRule
+from glowmcu.ir.types import TensorType
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,11 @@ class Stage:
     def result(self) -> Buffer:
         """The buffer that the last kernel writes: a ring, the cascade's result, or accumulators."""
         return self.runs[-1].run.outputs[0] if self.input_ring is None else self.input_ring
+
+    @property
+    def row(self) -> TensorType:
+        """One row of the result."""
+        return self.result.type.with_shape((1, 1, *self.result.type.shape[2:]))
 
 
 @dataclass(frozen=True, eq=False)

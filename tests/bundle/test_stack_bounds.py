@@ -17,6 +17,7 @@ from glowmcu.cores import core
 from glowmcu.emit_c.local_arrays import local_array_bytes
 from glowmcu.emit_c.naked_frames import deepest_naked
 from glowmcu.goals import Goal
+from glowmcu.input_options import InputOptions
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.kernels.selection.stack_table import (
@@ -59,6 +60,18 @@ def test_a_bundle_takes_no_more_stack_than_its_header_says(core_name: str, tmp_p
 def test_the_bound_holds_for_small_code_and_for_cascades(goal: Goal, tmp_path: Path) -> None:
     compilation = compiled("cortex-m4", goal)
     assert outside_bounds(compilation, "cortex-m4", tmp_path / "bundle") == []
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("core_name", ["cortex-m0plus", "cortex-m4", "cortex-m55"])
+def test_the_bound_of_the_self_test_counts_the_row_that_it_pushes(
+    core_name: str, tmp_path: Path
+) -> None:
+    inputs = InputOptions(streamed=("pixels",), cameras={"pixels": "yuyv:320x240"})
+    options = Options("digits", core=core_name, inputs=inputs)
+    compilation = compile_model(digits(), "digits.tflite", options)
+    assert compilation.manifest.costs.stack_bytes["digits_selftest"] > 640
+    assert outside_bounds(compilation, core_name, tmp_path / "bundle", float("inf")) == []
 
 
 @pytest.mark.arm
