@@ -86,17 +86,20 @@ def test_the_make_fragment_offers_what_a_placed_bundle_needs_at_the_link(tmp_pat
 
 
 CMAKE_PROJECT = """cmake_minimum_required(VERSION 3.13)
-project(firmware C)
+project(firmware {language})
 enable_testing()
 {before}
 add_subdirectory({folder} package)
-add_executable(program main.c)
+add_executable(program {main})
 target_link_libraries(program PRIVATE {libraries})
 """
 
 
-def cmake_program(tmp_path: Path, **parts: object) -> str:
-    (tmp_path / "CMakeLists.txt").write_text(CMAKE_PROJECT.format(**parts))
+def cmake_program(
+    tmp_path: Path, language: str = "C", main: str = "main.c", **parts: object
+) -> str:
+    text = CMAKE_PROJECT.format(language=language, main=main, **parts)
+    (tmp_path / "CMakeLists.txt").write_text(text)
     need_program("cmake")
     run(["cmake", "-S", ".", "-B", "build", "-Wno-dev"], tmp_path)
     run(["cmake", "--build", "build", "--target", "program"], tmp_path)
@@ -111,6 +114,18 @@ def test_cmake_takes_any_bundle_name_even_one_that_it_keeps_for_itself(
     (tmp_path / "main.c").write_text(selftest_main(name))
     target = name if name == "digits" else f"{name}_network"
     said = cmake_program(tmp_path, before="", folder=folder, libraries=f"{target}_selftest")
+    assert "wrong bytes: 0" in said
+
+
+def test_cmake_compiles_the_c_of_a_bundle_in_a_project_of_cpp_alone(
+    package: Path, tmp_path: Path
+) -> None:
+    need_program("g++")
+    (tmp_path / "main.cpp").write_text(selftest_main(package.name))
+    libraries = f"{package.name}_selftest"
+    said = cmake_program(
+        tmp_path, "CXX", "main.cpp", before="", folder=package, libraries=libraries
+    )
     assert "wrong bytes: 0" in said
 
 
