@@ -310,6 +310,23 @@ def test_without_the_fragment_an_arena_is_ordinary_ram(placed: Compiled) -> None
 
 
 @pytest.mark.arm
+def test_an_arena_in_a_struct_lies_in_the_section_of_the_struct(
+    placed: Compiled, tmp_path: Path
+) -> None:
+    bundle = placed("layer by layer")
+    header = (bundle.path / "digits.h").read_text()
+    assert "-DDIGITS_ARENA_SECTION= for members of structs" in header
+    (tmp_path / "main.c").write_text(
+        '#include "digits.h"\nstruct net { DIGITS_ARENA(arena); };\n'
+        'struct net net GLOWMCU_SECTION(".bss.glowmcu_arena_dtcm.digits");\n'
+    )
+    gcc = [str(toolchain.find_gcc()), f"-I{bundle.path}", "-c", str(tmp_path / "main.c"), "-o"]
+    gcc.append(str(tmp_path / "main.o"))
+    assert subprocess.run(gcc, capture_output=True, check=False).returncode != 0
+    subprocess.run([*gcc, "-DDIGITS_ARENA_SECTION="], check=True)
+
+
+@pytest.mark.arm
 def test_wait_states_are_those_of_the_region(placed: Compiled) -> None:
     def cycles(name: str, wait_states: int) -> int:
         bundle = placed(name)
