@@ -171,7 +171,8 @@ def _depths(caller: _Caller, frames: FrameStacks, pointers: int) -> dict[str, in
     return {
         "run": caller.depth(frames.run),
         "help": caller.depth(frames.run),
-        "push": caller.depth(frames.push),
+        # A cascade of its own is in it: that of a large network takes what one of a run does.
+        "push": caller.depth(max(frames.push, frames.rows)),
         "steps": caller.depth(frames.steps),
         "check": frames.check + POINTER_BYTES * pointers + _MARGIN_BYTES,
         "begin": frames.begin + _MARGIN_BYTES,

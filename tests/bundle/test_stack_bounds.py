@@ -76,6 +76,18 @@ def test_the_bound_of_the_self_test_counts_the_row_that_it_pushes(
 
 @pytest.mark.arm
 @pytest.mark.slow
+@pytest.mark.parametrize("core_name", ["cortex-m0plus", "cortex-m33"])
+def test_the_bound_holds_where_rows_of_a_large_network_are_pushed(
+    core_name: str, tmp_path: Path, shared_dir: Path
+) -> None:
+    data = (shared_dir / "models" / "vww_int8.tflite").read_bytes()
+    inputs = InputOptions(streamed=("input_1_int8",))
+    compilation = compile_model(data, "vww.tflite", Options("vww", core=core_name, inputs=inputs))
+    assert outside_bounds(compilation, core_name, tmp_path / "bundle") == []
+
+
+@pytest.mark.arm
+@pytest.mark.slow
 @pytest.mark.parametrize(("core_name", "goal"), PAIRS)
 def test_the_bound_holds_for_the_models_of_mlperf_tiny(
     core_name: str, goal: Goal, tmp_path: Path, shared_dir: Path
