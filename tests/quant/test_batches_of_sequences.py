@@ -10,7 +10,9 @@ import pytest
 
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.types import ElementType
 from glowmcu.pipeline import float_graph
+from glowmcu.quant import batching
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.quantizer import quantize_graph
 from glowmcu.quant.real_outputs import real_outputs, stored_samples
@@ -59,3 +61,22 @@ def test_samples_run_together_and_give_what_each_gives(kind: str, directions: in
         (together,) = real_outputs(each, given)
         alone = [real_values(run_graph(each, sample)[0], each.outputs[0].type) for sample in given]
         np.testing.assert_allclose(together, np.stack(alone), rtol=0, atol=1e-5)
+
+
+def test_graphs_that_differ_in_weights_alone_are_asked_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Candidates of a search are run to judge them, and were run thrice more to be batched."""
+    runs = list[Graph]()
+    real = batching.run_graph
+    monkeypatch.setattr(batching, "run_graph", lambda g, x: runs.append(g) or real(g, x))
+    monkeypatch.setattr(batching, "_AGREED", set())
+    graph, data = network("GRU", 1), draw(9, SAMPLES, STEPS, FEATURES)
+    for scale in (1, 2):
+        samples = samples_of(graph, data * scale)
+        quantized = quantize_graph(graph, profile_graph(graph, samples))
+        probe = list(stored_samples(quantized, samples))[:2]
+        assert batching.batches_agree(quantized, probe)
+    assert len([g for g in runs if g.outputs[0].type.element is not ElementType.F32]) == 3
+    assert batching.batches_agree(network("GRU", 2), list(samples_of(graph, data))[:2])
+    assert len(runs) > 3
