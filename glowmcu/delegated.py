@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from glowmcu.number_text import count as count_text
 
@@ -87,16 +86,3 @@ class DelegationNotes:
     regions: Mapping[str, RegionNote] = field(default_factory=dict)
     stays: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, str] = field(default_factory=dict)
-
-
-def delegation_of(row: dict[str, Any] | None) -> DelegationEntry | None:
-    """From JSON. Raises TypeError, KeyError for what is none."""
-    if row is None:
-        return None
-    regions = tuple(
-        RegionEntry(**{**item, "names": tuple(item["names"]), "ops": tuple(item["ops"])})
-        for item in row["regions"]
-    )
-    stays = tuple(StayEntry(**item) for item in row["stays"])
-    lists = {key: tuple(row[key]) for key in ("layers", "hooks")}
-    return DelegationEntry(**{**row, **lists, "regions": regions, "stays": stays})

@@ -16,18 +16,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from glowmcu.delegated import DelegationEntry, delegation_of
+from glowmcu.delegated import DelegationEntry
 from glowmcu.errors import error
-from glowmcu.quality import QualityEntry, quality_of
-from glowmcu.simplified import SimplificationEntry, simplification_of
+from glowmcu.quality import QualityEntry
+from glowmcu.simplified import SimplificationEntry
 from glowmcu.size_forms import SizeEntry as SizeEntry  # noqa: PLC0414 - part of a manifest
 from glowmcu.size_forms import SizeForm, shape_at
-from glowmcu.training import TrainingEntry, training_entry_of
+from glowmcu.training import TrainingEntry
+from glowmcu.typed_json import typed
 
 FORMAT_VERSION = 1
 FILE_NAME = "manifest.json"
 #: What a compilation into the bundle's folder works in.
 STAGING = ".glowmcu-new"
+#: What an arena may be in a manifest that is believed.
+_MOST_BYTES = 1 << 32
+_ALIGNS = tuple(1 << power for power in range(13))
+_ELEMENT_BYTES = {
+    "bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
+    "float32": 4, "int64": 8, "uint64": 8,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -331,11 +339,6 @@ def with_files(manifest: Manifest, digests: Mapping[str, str]) -> Manifest:
     return dataclasses.replace(manifest, files=listed)
 
 
-def _layer(row: dict[str, Any]) -> LayerEntry:
-    constants = tuple(ConstantsEntry(**part) for part in row.get("constants", ()))
-    return LayerEntry(**{**row, "constants": constants})
-
-
 def read_manifest(bundle_dir: Path) -> Manifest:
     """The manifest of the bundle in `bundle_dir`. Raises GM601 when there is none or it is
     damaged.
@@ -355,46 +358,37 @@ def read_manifest(bundle_dir: Path) -> Manifest:
         ) from cause
     except KeyError as cause:
         raise error("GM601", f"the manifest lacks the key {cause}", str(path), hint) from cause
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as cause:
+    except (OSError, ValueError, RecursionError) as cause:
         what = f"cannot read the manifest: {getattr(cause, 'strerror', None) or cause}"
         raise error("GM601", what, str(path), hint) from cause
 
 
 def _from_json(body: dict[str, Any]) -> Manifest:
-    def tensors(key: str) -> tuple[TensorEntry, ...]:
-        return tuple(map(_tensor, body[key]))
-
-    body["inputs"], body["outputs"] = tensors("inputs"), tensors("outputs")
-    body["layers"] = tuple(map(_layer, body["layers"]))
-    body["buffers"] = tuple(BufferEntry(**row) for row in body["buffers"])
-    body["sources"], body["headers"] = tuple(body["sources"]), tuple(body["headers"])
-    body["packages"] = tuple(body.get("packages", ()))
-    body["labels"] = tuple(body.get("labels", ()))
-    body["quality"] = quality_of(body.get("quality", ()))
-    body["delegation"] = delegation_of(body.get("delegation"))
-    body["training"] = training_entry_of(body.get("training"))
-    body["simplification"] = simplification_of(body.get("simplification"))
-    body["placement"] = tuple(
-        PlacementEntry(**{**row, "layers": tuple(row["layers"])})
-        for row in body.get("placement", ())
-    )
-    body["states"] = tuple(
-        StateEntry(**{**row, "shape": tuple(row["shape"])}) for row in body.get("states", ())
-    )
-    costs = {**body.get("costs", {})}
-    costs.pop("instructions_estimate", None)  # of a Cortex-M55, in bundles of 0.1
-    body["costs"] = CostEntry(**costs)
-    if body.get("pipeline") is not None:
-        stages = tuple(StageEntry(**row) for row in body["pipeline"]["stages"])
-        body["pipeline"] = PipelineEntry(**{**body["pipeline"], "stages": stages})
-    if body.get("size") is not None:
-        body["size"] = SizeEntry(**body["size"])
-    return Manifest(**body)
+    costs = body.get("costs")
+    if isinstance(costs, dict):
+        costs.pop("instructions_estimate", None)  # of a Cortex-M55, in bundles of 0.1
+    manifest: Manifest = typed(body, Manifest, "")
+    if f"{manifest.name}.h" not in manifest.headers:
+        raise ValueError(f"headers lack {manifest.name}.h")
+    if not 0 <= manifest.arena_bytes <= _MOST_BYTES or manifest.arena_align not in _ALIGNS:
+        raise ValueError("arena_bytes or arena_align is beyond its limits")
+    for key, entries in (("inputs", manifest.inputs), ("outputs", manifest.outputs)):
+        for index, entry in enumerate(entries):
+            _expect_consistent(entry, manifest.arena_bytes, f"{key}[{index}]")
+    return manifest
 
 
-def _tensor(row: dict[str, Any]) -> TensorEntry:
-    rows = row.get("rows")
-    forms = tuple(SizeForm(**form) for form in row.get("shape_forms", ()))
-    given = {"shape": tuple(row["shape"]), "rows": RowsEntry(**rows) if rows else None}
-    given["shape_forms"] = forms
-    return TensorEntry(**{**row, **given})
+def _expect_consistent(entry: TensorEntry, arena_bytes: int, where: str) -> None:
+    """Raises ValueError for a type that there is not, another size, or a place that cannot be."""
+    if entry.dtype not in _ELEMENT_BYTES:
+        raise ValueError(f"{where}.dtype is {entry.dtype!r}")
+    size = math.prod(entry.shape) * _ELEMENT_BYTES[entry.dtype]
+    if min(entry.shape, default=1) < 1 or entry.bytes != size:
+        raise ValueError(f"{where} has another shape than its bytes")
+    if not 0 <= entry.outside_align <= _ALIGNS[-1]:
+        raise ValueError(f"{where}.outside_align is {entry.outside_align}")
+    is_elsewhere = entry.external or entry.rows is not None
+    if is_elsewhere != (entry.offset is None):
+        raise ValueError(f"{where}.offset is {entry.offset}")
+    if entry.offset is not None and not 0 <= entry.offset <= arena_bytes - entry.bytes:
+        raise ValueError(f"{where} is not in the arena")

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.typed_json import typed
 
 #: Below these a quantization is warned of. At 25 dB the error is an eighteenth of the signal; of 50
 #: decisions one may fall on the border between two classes.
@@ -214,25 +215,6 @@ def quality_record(entries: Sequence[QualityEntry]) -> list[dict[str, Any]]:
 
 
 def quality_of(rows: Sequence[Mapping[str, Any]]) -> tuple[QualityEntry, ...]:
-    """The entries of a manifest's JSON. Raises TypeError, KeyError or AttributeError for others."""
-    return tuple(
-        QualityEntry(
-            **{
-                **row,
-                "figures": Figures(**row["figures"]),
-                "worst": tuple(HarmfulLayer(**layer) for layer in row["worst"]),
-                "shortfalls": tuple(row["shortfalls"]),
-                "remedies": tuple(
-                    RemedyEntry(**{**remedy, "figures": Figures(**remedy["figures"])})
-                    for remedy in row["remedies"]
-                ),
-                "tried": tuple(
-                    TriedEntry(**{**one, "figures": Figures(**one["figures"])})
-                    for one in row.get("tried", ())
-                ),
-                "notes": tuple(row.get("notes", ())),
-                "bits": tuple(LayerBitsEntry(**layer) for layer in row.get("bits", ())),
-            }
-        )
-        for row in rows
-    )
+    """The entries of a record. Raises ValueError, KeyError for what is none."""
+    entries: tuple[QualityEntry, ...] = typed(rows, tuple[QualityEntry, ...], "quality")
+    return entries

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -36,12 +35,3 @@ class SimplificationEntry:
     constant_results: tuple[str, ...]
     removed_nodes: tuple[str, ...]
     dropped_clamps: tuple[str, ...]
-
-
-def simplification_of(row: dict[str, Any] | None) -> SimplificationEntry | None:
-    """The entry of a manifest's JSON. Raises TypeError, KeyError or AttributeError for another."""
-    if row is None:
-        return None
-    names = {key: tuple(value) for key, value in row.items() if isinstance(value, list)}
-    layers = tuple(SimplifiedLayer(**layer) for layer in row["layers"])
-    return SimplificationEntry(**{**row, **names, "layers": layers})

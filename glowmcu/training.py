@@ -8,7 +8,6 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from glowmcu.errors import error
 
@@ -134,14 +133,6 @@ class TrainingEntry:
     def tensors(self) -> tuple[str, ...]:
         """Inputs and outputs that the model does not have."""
         return tuple(filter(None, (self.argument, self.target, self.loss)))
-
-
-def training_entry_of(row: Mapping[str, Any] | None) -> TrainingEntry | None:
-    """The entry of a manifest."""
-    if row is None:
-        return None
-    lists = ("parameters", "momenta", "settings", "steps")
-    return TrainingEntry(**{**row, **{name: tuple(row[name]) for name in lists}})
 
 
 def training_of(

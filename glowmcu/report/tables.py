@@ -196,10 +196,15 @@ def region_sentences(bundle: Bundle) -> list[tuple[str, str]]:
          else entry.bytes)
         for entry in entries
     ]  # fmt: skip
+    there = {region.name for region in board.memory}  # of another board than it was compiled for
+    places = {"arena": usual.arena, "weights": usual.constants, "code": usual.code}
     used = {usual.constants: 0}
     for entry, size in sizes:
-        used[entry.region] = used.get(entry.region, 0) + size
-        if entry.what != "arena" and board.region(entry.region).kind != "flash":
+        region = entry.region if entry.section else places.get(entry.what, "")
+        if region not in there:
+            continue
+        used[region] = used.get(region, 0) + size
+        if entry.what != "arena" and board.region(region).kind != "flash":
             used[usual.constants] += size  # the image that is copied
     parts = [
         f"{100 * size / board.region(name).size_bytes:.1f} % of {name} "

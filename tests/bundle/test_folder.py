@@ -237,7 +237,7 @@ def test_a_loaded_bundle_is_the_one_that_was_compiled(tmp_path: Path) -> None:
         (lambda body: body.pop("arena_bytes"), "arena_bytes"),
         (lambda body: body.update(format=99), "format must be 1"),
         (lambda body: body.pop("format"), "format"),
-        (lambda body: body.update(inputs=[{}]), "shape"),
+        (lambda body: body.update(inputs=[{}]), "name"),
         (lambda body: body.update(inputs=3), "int"),
         (lambda body: body.update(surprise=1), "surprise"),
     ],

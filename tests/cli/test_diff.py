@@ -236,7 +236,10 @@ def _set(*path: str | int, to: object) -> Callable[[Json], None]:
         (_set("layers", 0, "name", to=[]), "layers[0].name"),
         (_set("options", to=["optimize"]), "options"),
         (_set("costs", "stack_bytes", to={"f": "much"}), "costs.stack_bytes.f"),
-        (_set("size", to={"symbol": 1, "parameter": "", "smallest": 1, "largest": 2}), "size"),
+        (
+            _set("size", to={"symbol": 1, "parameter": "", "smallest": 1, "largest": 2}),
+            "size.symbol",
+        ),
     ],
 )
 def test_a_value_of_a_wrong_type_is_named(
@@ -246,7 +249,7 @@ def test_a_value_of_a_wrong_type_is_named(
     for folders in ((bundle, copy), (copy, bundle)):
         ended = glowmcu_cli("diff", *folders)
         assert ended.exit_code == 2
-        assert f"error[GM172]: the manifest's {said} is not of its type" in ended.err
+        assert f"error[GM601]: cannot read the manifest: {said} is not of its type" in ended.err
 
 
 @pytest.mark.parametrize(
