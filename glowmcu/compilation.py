@@ -148,7 +148,7 @@ def options_text(options: Options, imported: Graph) -> dict[str, str]:
         "camera": pairs_text(options.inputs.cameras),
         "slide_layers": _number(options.inputs.slide_layers),
         "outside_input": names_text(sorted(options.inputs.external)),
-        "flash_budget": str(options.budgets.flash_bytes or ""),
+        "flash_budget": str(options.budgets.flash_asked or options.budgets.flash_bytes or ""),
         "arena_budget": str(options.budgets.arena_bytes or ""),
         "state": imported.metadata.get(PAIRS, ""),
         **(options.inputs.training.text if options.inputs.training else {}),

@@ -28,10 +28,14 @@ class Goal(Enum):
 
 @dataclass(frozen=True)
 class Budgets:
-    """Limits in bytes, None for no limit. Flash is code and constants."""
+    """Limits in bytes, None for no limit. Flash is code and constants.
+
+    `flash_asked` is what somebody has asked for where estimates are held to another `flash_bytes`.
+    """
 
     flash_bytes: int | None = None
     arena_bytes: int | None = None
+    flash_asked: int | None = None
 
 
 @dataclass(frozen=True)

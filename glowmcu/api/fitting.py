@@ -4,6 +4,7 @@ makes of them if there is one.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ from glowmcu.pipeline import emit as write
 
 #: Code is estimated first; if the compiler's is larger, kernels get this often less room.
 _MOST_TRIES = 5
+_LEAST = re.compile(r"at least --flash-budget (\d+)$")
 Compile = Callable[[Options], Compilation]
 #: Bytes of code by region, None without a cross compiler.
 Code = Mapping[str, int] | None
@@ -42,7 +44,10 @@ def compile_within(compiled: Compile, options: Options, board: Board) -> tuple[C
 
 
 def _within_budget(compiled: Compile, options: Options, board: Board) -> tuple[Compilation, Code]:
-    compilation = compiled(options)
+    try:
+        compilation = compiled(options)
+    except GlowmcuError as cause:
+        return _smallest(cause, compiled, options, board)
     result, code = _measured(compilation, board)
     if not result.fits:
         compilation = _smaller(compiled, options, board, compilation, result)
@@ -51,18 +56,61 @@ def _within_budget(compiled: Compile, options: Options, board: Board) -> tuple[C
     if budget is None or code is None:
         return compilation, code
     room = budget
-    for _ in range(_MOST_TRIES):
+    for rest in reversed(range(_MOST_TRIES)):
         flash_bytes = compilation.manifest.weights_bytes + sum(code.values())
         if flash_bytes <= budget:
-            return compilation, code
-        room -= flash_bytes - budget
-        tighter = replace(options.budgets, flash_bytes=max(room, 1))
+            break
+        room = room - flash_bytes + budget if rest else 1
         try:
-            compilation = compiled(replace(options, budgets=tighter))
+            compilation = compiled(_with_flash(options, max(room, 1)))
         except GlowmcuError as cause:
-            raise _over_budget(cause, flash_bytes, budget) from cause
+            return _smallest(cause, compiled, options, board)
         code = _check_fit(compilation, board) or {}
-    raise _over_budget(None, flash_bytes, budget)
+    return compilation, code
+
+
+def _smallest(
+    cause: GlowmcuError, compiled: Compile, options: Options, board: Board
+) -> tuple[Compilation, Code]:
+    """What takes least by the estimate that `cause` refuses by, if as measured it is within budget.
+
+    Raises GM402 with the measured size, a budget that is kept; other causes as they are.
+    """
+    budget, least = options.budgets.flash_bytes, _least_budget(cause)
+    if budget is None or least is None:
+        raise cause
+    try:
+        compilation = compiled(_with_flash(options, least))
+    except GlowmcuError as other:
+        if (_least_budget(other) or 0) <= least:
+            raise
+        return _smallest(other, compiled, options, board)  # rows, say, need other kernels
+    code = _check_fit(compilation, board)
+    constants = compilation.manifest.weights_bytes
+    taken = least if code is None else constants + sum(code.values())
+    if taken <= budget:
+        return compilation, code
+    about = "about " if code is None else ""
+    raise error(
+        "GM402",
+        f"the flash budget is {budget} B, the smallest bundle that was found takes {about}{taken} "
+        f"B: {constants} B of constants and {taken - constants} B of code",
+        cause.problems[0].where,
+        f"give at least --flash-budget {taken}",
+        ExitCode.DOES_NOT_FIT,
+    ) from cause
+
+
+def _with_flash(options: Options, flash_bytes: int) -> Options:
+    asked = options.budgets.flash_bytes
+    budgets = replace(options.budgets, flash_bytes=flash_bytes, flash_asked=asked)
+    return replace(options, budgets=budgets)
+
+
+def _least_budget(cause: GlowmcuError) -> int | None:
+    """The budget that the hint of GM402 names, None of other errors."""
+    found = _LEAST.search(cause.problems[0].hint) if cause.code == "GM402" else None
+    return None if found is None else int(found[1])
 
 
 def _smaller(
@@ -140,8 +188,11 @@ def _with_ways(
 ) -> GlowmcuError:
     """GM402 with the options that keep the budget, in front of the budget that would do."""
 
-    def attempt(given: Options) -> int:
-        found, code = _within_budget(compiled, given, board)
+    def attempt(given: Options) -> int | None:
+        try:
+            found, code = _within_budget(compiled, given, board)
+        except GlowmcuError as larger:
+            return _least_budget(larger)
         estimate = found.estimated_code_bytes if code is None else sum(code.values())
         return found.manifest.weights_bytes + estimate
 
@@ -152,22 +203,11 @@ def _with_ways(
         return cause  # of the arena's budget, say
     taken = large.manifest.weights_bytes + large.estimated_code_bytes
     ways = int8_advice(large, taken, budget) or flash_advice(
-        attempt, options, taken, budget, large.graph
+        attempt, options, min(taken, _least_budget(cause) or taken), budget, large.graph
     )
     first, *others = cause.problems
     hint = "; ".join((*ways, f"or {first.hint}"))
     return GlowmcuError([replace(first, hint=hint), *others], cause.exit_code)
-
-
-def _over_budget(cause: GlowmcuError | None, flash_bytes: int, budget: int) -> GlowmcuError:
-    if cause is not None and cause.problems[0].code != "GM402":
-        return cause
-    return error(
-        "GM402",
-        f"the flash budget is {budget} B, the smallest bundle that was found takes {flash_bytes} B",
-        hint=f"give at least --flash-budget {flash_bytes}",
-        exit_code=ExitCode.DOES_NOT_FIT,
-    )
 
 
 def _check_fit(compilation: Compilation, board: Board) -> Code:

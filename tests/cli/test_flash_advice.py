@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from tests.cli.conftest import Run
@@ -59,3 +60,41 @@ def test_a_budget_far_too_small_for_any_option_says_so(glowmcu_cli: Run) -> None
     assert ended.exit_code == 4
     hint = ended.err.partition("hint: ")[2]
     assert re.match(r"no option of compile .*; or give at least --flash-budget \d+\n$", hint), hint
+
+
+@pytest.mark.parametrize("goal", ["balanced", "size"])
+@pytest.mark.parametrize(
+    "board",
+    [
+        pytest.param("rp2040", marks=pytest.mark.arm),
+        pytest.param("esp32c3", marks=pytest.mark.riscv),
+    ],
+)
+def test_a_budget_that_a_refusal_names_is_kept_and_one_byte_less_is_refused(
+    board: str, goal: str, glowmcu_cli: Run
+) -> None:
+    """Estimates refused what the compiler makes smaller, and promised what it makes larger."""
+    command = ("compile", "digits.tflite", "-o", "out", "--board", board, "--optimize", goal)
+    ended = glowmcu_cli(*command, "--flash-budget", "4000")
+    assert ended.exit_code == 4
+    least = re.search(r"at least --flash-budget (\d+)", ended.err)
+    assert least is not None, ended.err
+    assert glowmcu_cli(*command, "--flash-budget", f"{int(least[1]) - 1}").exit_code == 4
+    kept = glowmcu_cli(*command, "--flash-budget", least[1], "--json")
+    assert kept.exit_code == 0, kept.err
+    body = json.loads(kept.out)
+    assert body["weights_bytes"] + body["code_bytes"] <= int(least[1])
+    assert body["options"]["flash_budget"] == least[1]
+
+
+@pytest.mark.parametrize(
+    ("board", "budget"),
+    [
+        pytest.param("rp2040", "8900", marks=pytest.mark.arm),
+        pytest.param("esp32c3", "8600", marks=pytest.mark.riscv),
+    ],
+)
+def test_a_budget_below_the_estimate_is_measured(board: str, budget: str, glowmcu_cli: Run) -> None:
+    command = ("compile", "digits.tflite", "-o", "out", "--board", board, "--optimize", "size")
+    ended = glowmcu_cli(*command, "--flash-budget", budget)
+    assert ended.exit_code == 0, ended.err
