@@ -140,12 +140,10 @@ def _rows(path: Path) -> tuple[list[str], Array, tuple[str, ...]]:
     except (UnicodeDecodeError, csv.Error) as cause:
         raise _unreadable(path, f"it is no table of numbers: {cause}") from cause
     lines, notes = _with_points(lines, separator)
-    words = [cell for cell in _first(lines) if not _is_number(cell) and not _is_missing(cell)]
-    if words and any(map(_is_number, _first(lines))):
-        number = lines[0][0]
-        notes += (f"row {number} of {path.name} names the columns, since {words[0][:40]!r} of it "
-                  "is no number",)  # fmt: skip
-    names = lines.pop(0)[1] if words else []
+    names, why = _names(lines)
+    if names:
+        number = lines.pop(0)[0]
+        notes += (f"row {number} of {path.name} names the columns, since {why}",) if why else ()
     aside = {at for at, name in enumerate(names) if name.strip().lower() in ASIDE}
     wanted = len(names or lines[0][1]) if lines else 0
     rows = list[list[float]]()
@@ -215,8 +213,33 @@ def _with_points(lines: list[_Line], separator: str) -> tuple[list[_Line], tuple
     return changed, ("commas in numbers of tables are taken for decimal points",)
 
 
-def _first(lines: list[_Line]) -> list[str]:
-    return lines[0][1] if lines else []
+def _names(lines: list[_Line]) -> tuple[list[str], str]:
+    """What the first row calls the columns, none if it is a sample, and why it may be none; an
+    index has no name where pandas writes one.
+    """
+    first = lines[0][1] if lines else []
+    words = [cell for cell in first if not _is_number(cell) and not _is_missing(cell)]
+    why = ""
+    if words and any(map(_is_number, first)):
+        why = f"{words[0][:40]!r} of it is no number"
+    elif not words and _counts(first[1:] if first[:1] == [""] else first):
+        if len(lines) == 1 or _is_run(lines[1][1]):
+            return [], ""
+        why = "it counts them from 0"
+    if not words and not why:
+        return [], ""
+    return [first[0] or "index", *first[1:]], why
+
+
+def _counts(cells: list[str]) -> bool:
+    """Whether they are 0, 1, 2 and so on, as pandas calls columns without names."""
+    return len(cells) >= 3 and cells == list(map(str, range(len(cells))))
+
+
+def _is_run(cells: list[str]) -> bool:
+    """Whether each number is one more than that before it."""
+    numbers = [float(cell) for cell in cells if _is_number(cell)]
+    return len(numbers) == len(cells) and bool(np.all(np.diff(numbers) == 1))
 
 
 @dataclass(frozen=True)

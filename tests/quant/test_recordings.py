@@ -63,6 +63,42 @@ def test_a_row_of_a_table_is_a_sample(text: str, note: str, tmp_path: Path) -> N
     assert bool(samples.notes) == bool(note)
 
 
+COUNTED = ",".join(map(str, range(24)))
+CALLED = "row 1 of data.csv names the columns, since it counts them from 0"
+
+
+def indexed(head: str) -> str:
+    """As `DataFrame(x).to_csv(file)` writes it, whose first column is an index."""
+    rows = (f"{at},{row}" for at, row in enumerate(table().splitlines()))
+    return "\n".join([f",{head}", *rows]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "notes"),
+    [
+        (table(head=COUNTED), [CALLED]),
+        (indexed(COUNTED), [CALLED, "'index' left out of the samples in tables"]),
+        (indexed(",".join(NAMES)), ["'index' left out of the samples in tables"]),
+    ],
+    ids=["numbered columns", "numbered columns and rows", "names and numbered rows"],
+)
+def test_a_table_of_pandas_has_names_and_an_index(
+    text: str, notes: list[str], tmp_path: Path
+) -> None:
+    samples = read_samples(perceptron(), write(tmp_path / "data.csv", text))
+    assert np.array_equal(arrays_of(samples), BATCH)
+    assert list(samples.notes) == notes
+
+
+def test_a_ramp_is_a_sample_where_others_are_ramps(tmp_path: Path) -> None:
+    ramps = np.arange(96, dtype=np.float32).reshape(4, 24)
+    for rows in (ramps, ramps[:1], ramps[[0, 0]]):
+        text = "\n".join(",".join(str(int(number)) for number in row) for row in rows)
+        samples = read_samples(perceptron(), write(tmp_path / "data.csv", text))
+        assert np.array_equal(arrays_of(samples), rows.reshape(-1, *BATCH.shape[1:]))
+        assert samples.notes == ()
+
+
 def signal_network() -> Graph:
     """Of 4 moments of 3 channels."""
     graph = GraphBuilder()
