@@ -317,7 +317,7 @@ def load(path: str | Path, board: str | None = None) -> Bundle:
     """
     folder = Path(path)
     manifest = read_manifest(folder)
-    return Bundle(folder, manifest, find_board(board or manifest.board))
+    return Bundle(folder, manifest, find_board(manifest.board if board is None else board))
 
 
 def _tensor_text(entry: TensorEntry) -> str:

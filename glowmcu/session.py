@@ -95,6 +95,13 @@ def stored_inputs(manifest: Manifest, inputs: Sequence[ArrayLike], real: bool) -
     """
     import numpy as np
 
+    if isinstance(inputs, np.ndarray) and inputs.shape in [e.shape for e in manifest.inputs]:
+        raise error(
+            "GM604",
+            f"expected a list of arrays, got one of shape {inputs.shape}",
+            manifest.name,
+            "a list has an array for each input: [x]",
+        )
     if _infers(manifest, len(inputs)):
         asked = manifest.inputs[len(inputs) :]
         # No class, so that nothing is learnt; what stands for a target is not read then.

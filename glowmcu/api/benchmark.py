@@ -53,6 +53,12 @@ class BenchLimits:
     cycles: int | None = None
     stack_bytes: int | None = None
 
+    def __post_init__(self) -> None:
+        """Raises GM726 for what nothing could keep."""
+        for name, most in (("max_cycles", self.cycles), ("max_stack", self.stack_bytes)):
+            if most is not None and most < 0:
+                raise error("GM726", f"{name} must be 0 or more, got {most}")
+
     def json(self) -> dict[str, int | None]:
         """Field to limit, as kept in a bundle's facts; None is no limit."""
         return {"cycles": self.cycles, "stack_bytes": self.stack_bytes}
@@ -270,6 +276,7 @@ class Benchmark(Shown):
 
         return compare_counts(self, counts)
 
+    @arguments_checked
     def check(self, max_cycles: int | None = None, max_stack: int | None = None) -> None:
         """Raises GM170 with every limit (cycles, bytes) that one inference passes; what is not
         given is as `bench` was told.
@@ -310,7 +317,8 @@ def bench(
     ('cortex-m4', True, 8)
     """
     loaded = loaded_bundle(bundle, board)
-    name, waits = core or loaded.board.core, _wait_states(wait_states, loaded.board)
+    name = loaded.board.core if core is None else core
+    waits = _wait_states(wait_states, loaded.board)
     on = on or modelled_on(name)
     board_memory = wait_states is None and on in MODELS and name == loaded.board.core
     inputs = with_label(loaded.manifest, seeded_inputs(loaded.manifest, 1))

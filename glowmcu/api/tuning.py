@@ -17,6 +17,7 @@ from glowmcu.compilation import Options
 from glowmcu.cores import core
 from glowmcu.custom_c import CustomGiven
 from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.given_paths import is_file, is_there
 from glowmcu.goals import Goal
 from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array, Rounding
@@ -145,6 +146,7 @@ def tune(
     """
     given, found = read_given(model, example_inputs), find_board(board)
     given.check_output(output)
+    _expect_file(output)
     settings = Settings(
         start=QuantizationOptions(interface=_choice(Interface, io, "io")),
         budget=_budget(cycle_budget, arena_budget, flash_budget),
@@ -223,6 +225,13 @@ def _job(
     measuring = build if measure else None
     job = Job(graph, measured, samples, classes, target, measuring, options.simplify)
     return job, sha256
+
+
+def _expect_file(output: str | Path | None) -> None:
+    """Other files go beside it. Raises GM303."""
+    if output is not None and is_there(Path(output)) and not is_file(Path(output)):
+        reason = "cannot write the profile: what is there is no file"
+        raise error("GM303", reason, str(output), "choose another file with -o")
 
 
 def _state_path(output: Path | None) -> Path | None:

@@ -147,7 +147,7 @@ def verify(
     """
     given = None if model is None else read_given(model, example_inputs)
     loaded = loaded_bundle(bundle, board)
-    names = [on] if isinstance(on, str) else list(on)
+    names = [on] if isinstance(on, str) else list(dict.fromkeys(on))
     if not names:
         raise error("GM606", "no executor is named", hint=f"choose from {executors_shown()}")
     for name, number in (("samples", samples), ("seed", seed)):

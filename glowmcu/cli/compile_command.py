@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from glowmcu.cli.completion import complete_board
+from glowmcu.cli.given_words import NamedPath
 from glowmcu.cli.help_groups import GroupedCommand
 from glowmcu.cli.input_arguments import input_options, place_options
 from glowmcu.cli.interface_arguments import InterfaceArguments, interface_options
@@ -105,7 +106,7 @@ GROUPS = {
     help="Show all possible kernels, the arena over time, what was simplified.",
 )
 @report_option
-@click.option("--dump-ir", type=click.Path(path_type=Path), help="Write the IR after every pass.")
+@click.option("--dump-ir", type=NamedPath(path_type=Path), help="Write the IR after every pass.")
 @click.option(
     "--pareto", is_flag=True, help="Show what other plans would take: arena, cycles, flash."
 )

@@ -272,4 +272,5 @@ def read_array(path: Path) -> Array:
         return load_npy(path)
     except (OSError, ArrayFileError) as cause:
         reason = cause.strerror if isinstance(cause, OSError) else str(cause)
-        raise error("GM712", f"cannot read an input array: {reason}", str(path), _SAVE) from cause
+        hint = "check the path" if isinstance(cause, FileNotFoundError) else _SAVE
+        raise error("GM712", f"cannot read an input array: {reason}", str(path), hint) from cause

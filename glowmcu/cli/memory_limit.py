@@ -19,7 +19,7 @@ def memory_limit_option(function: _F) -> _F:
         "--max-memory", type=byte_count, metavar="BYTES", expose_value=False, callback=_limit,
         is_eager=True,
         help="Refuse what would take more memory than this: 2G unless given. A tensor of the model "
-        "may have 1/128 of it, all results together 1/64, the file 1/8.",
+        "may have 1/128 of it, all results together 1/16, the file 1/8.",
     )(function)  # fmt: skip
 
 

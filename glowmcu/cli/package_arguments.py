@@ -8,6 +8,7 @@ from typing import TypeVar
 import click
 
 from glowmcu.cli.completion import complete_package
+from glowmcu.cli.given_words import not_empty
 
 _F = TypeVar("_F", bound=Callable[..., object])
 
@@ -17,6 +18,7 @@ def package_options(function: _F) -> _F:
     emit = click.option(
         "--emit",
         default="",
+        callback=not_empty,
         metavar="NAME,…",
         shell_complete=complete_package,
         help="Add the files of build systems: make, arduino, platformio, zephyr, esp-idf, "

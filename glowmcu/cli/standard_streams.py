@@ -47,11 +47,14 @@ def _drop(stream: TextIO) -> None:
 
 _CONTROLS = {
     code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"
+} | {
+    code: f"\\u{code:04x}"
+    for code in (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 }
 
 
 def visible(text: str) -> str:
-    """`text` with what a terminal would obey (escape sequences, returns) written out."""
+    """`text` with what a terminal would obey (escapes, returns, ways of writing) written out."""
     return text.translate(_CONTROLS)
 
 

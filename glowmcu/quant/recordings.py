@@ -136,7 +136,8 @@ def _rows(path: Path) -> tuple[list[str], Array, tuple[str, ...]]:
             raise _unreadable(path, f"more than {limits.size_text(limits.file_bytes())}")
         lines, separator = _lines(_text(path.read_bytes()))
     except OSError as cause:
-        raise _unreadable(path, cause.strerror or str(cause)) from cause
+        reason = f"cannot read samples: {cause.strerror or cause}"
+        raise error("GM307", reason, str(path), "check the path") from cause
     except (UnicodeDecodeError, csv.Error) as cause:
         raise _unreadable(path, f"it is no table of numbers: {cause}") from cause
     lines, notes = _with_points(lines, separator)

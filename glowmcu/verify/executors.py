@@ -72,7 +72,7 @@ def executor(
 
     Modules are imported here, since Unicorn and its friends are extras.
     """
-    core_name = core or board.core
+    core_name = board.core if core is None else core
     if name == "host":
         from glowmcu.verify.host import Host
 

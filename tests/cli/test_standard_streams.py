@@ -67,10 +67,10 @@ def test_names_that_the_encoding_does_not_have_are_shown_as_escapes(model: Path)
 
 
 def test_a_name_gives_the_terminal_no_orders(model: Path) -> None:
-    model.write_bytes(model_named("a\x1b[31m\x9b2J"))
+    model.write_bytes(model_named("a\x1b[31m\x9b2J\u202e"))
     done = shell("glowmcu inspect m.tflite", model.parent)
-    assert "\x1b" not in done.stdout
-    assert "a\\x1b[31m\\x9b2J" in done.stdout
+    assert not {"\x1b", "\u202e"} & set(done.stdout)
+    assert "a\\x1b[31m\\x9b2J\\u202e" in done.stdout
     done = shell("glowmcu inspect $'no\\x1b[31m.tflite'", model.parent)
     assert "no\\x1b[31m.tflite" in done.stderr
     assert "\x1b" not in done.stderr
