@@ -125,7 +125,7 @@ error[GM715]: --bind takes NAME=FILE.npy, got 'shape'
         (2, ("--bind", "shape=none.npy"), """\
 error[GM712]: cannot read an input array: No such file or directory
   --> none.npy
-  hint: save it with numpy.save(file, array), one array a file, one --input a file
+  hint: check the path
 """),
     ],
     ids=[
