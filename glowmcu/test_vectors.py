@@ -28,7 +28,7 @@ PATTERN_EXPRESSIONS = {
     "uint32": "(uint32_t)(pattern(i, seed) >> (seed >> 28))",
     "int64": "(int64_t)(pattern(i, seed) >> 28)",
     "uint64": "(uint64_t)(pattern(i, seed) >> (seed >> 28)) << 20",
-    "float32": "(float)(((int32_t)(pattern(i, seed) >> 24) - 128) >> (seed >> 28)) * 0.0625f",
+    "float32": "(float)(((int32_t)(pattern(i, seed) >> 24) - 128) >> (seed >> 28)) * step",
     "bool": "(uint8_t)(pattern(i, seed) >> 31)",
 }
 

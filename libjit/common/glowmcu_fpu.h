@@ -37,6 +37,11 @@
 #define GLOWMCU_RELU 1 /* clamp_min is 0, clamp_max the largest float */
 #define GLOWMCU_CLAMP 2
 
+/* C99 asks for strings of 4,095 characters, and the assembly of a loop is one of more. */
+#if GLOWMCU_HAS_FPU && defined(__clang__)
+#pragma clang diagnostic ignored "-Woverlength-strings"
+#endif
+
 #if GLOWMCU_HAS_FPU
 /* Every float register: what a loop that uses all of them says. */
 #define GLOWMCU_ALL_FLOATS "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", \

@@ -19,8 +19,10 @@ from glowmcu.compilation import Options
 from glowmcu.cores import core
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.toolchain import run_gcc
+from tests.kernels.test_float_kernels import dense_model
 from tests.support.check_model import write_bundle
 from tests.support.kernel_files import header_paths, template_paths
+from tests.support.recurrent_models import recurrent_sequence
 
 #: Of each core a bundle that has functions made of assembly, and fits its machine.
 SEEDS = {
@@ -64,6 +66,27 @@ def test_llvm_compiles_assembly_and_kernels_alike_without_a_warning(
     drawn = random_bundle(1, core_name, "chain")
     bundle = write_bundle(drawn.compilation, tmp_path / "net")
     assert list(failures(bundle, core_name, {"clang -O2": CLANG["clang -O2"]})) == []
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("core_name", ["cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize("kind", ["FULLY_CONNECTED", "GRU"])
+def test_float_networks_pass_their_self_test_by_llvm_and_under_flags(
+    kind: str, core_name: str, tmp_path: Path
+) -> None:
+    """The string of a loop was too long for -Wpedantic, and clang 14 filled inputs of self tests
+    wrongly; at -Os its vectorizer ends with an error (docs/portability.md).
+    """
+    if shutil.which("qemu-system-arm") is None or shutil.which("clang") is None:
+        pytest.skip("needs qemu-system-arm and clang")
+    data, name = dense_model(3, 20, 24), "net.tflite"
+    if kind == "GRU":
+        data, name = recurrent_sequence("GRU", 6, 12, 20), "net.onnx"
+    compilation = compile_model(data, name, Options("net", core=core_name))
+    assert any("packed_f32" in item.kernel_name for item in compilation.selections.values())
+    bundle = write_bundle(compilation, tmp_path / "net")
+    chosen = {name: flags for name, flags in (CLANG | TOGETHER).items() if name != "clang -Os"}
+    assert list(failures(bundle, core_name, chosen)) == []
 
 
 @pytest.mark.arm
