@@ -317,7 +317,12 @@ def _float_layers_note(compilation: Compilation, given: GivenModel) -> list[str]
     """What brings int8 to a model that has none, or not everywhere: a file may know ranges of some
     tensors only.
     """
-    layers = [node.output.type.element for node in compilation.imported.nodes if node.macs]
+    graph = compilation.imported
+    layers = [node.output.type.element for node in graph.nodes if node.macs]
+    tensors = (value for node in graph.nodes for value in (*node.inputs, *node.outputs))
+    is_stored = any(value.type.quantization is not None for value in tensors)
+    if compilation.manifest.training is not None and is_stored:
+        return []  # what learns does so in float: the file has integers
     real = sum(element.is_float for element in layers)
     if real == len(layers):
         what = "this model computes in float; for int8"

@@ -20,7 +20,7 @@ from glowmcu.emit_c.naked_frames import deepest_naked
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
-from glowmcu.ir.program import Program, Run
+from glowmcu.ir.program import Buffer, Program, Run
 from glowmcu.stack_use import CoreStacks, FrameStacks, KernelStack
 
 if TYPE_CHECKING:
@@ -30,10 +30,14 @@ if TYPE_CHECKING:
 STACK_ALIGN = 8
 #: A pointer that `NAME_check` compares lies on the stack.
 POINTER_BYTES = 4
+#: Frame of the self test for a further type of inputs or outputs, whose functions are inlined.
+_KIND_BYTES = 64
 #: What callers of other bundles may take more than those that were measured.
 _MARGIN_BYTES = 32
 #: Bytes of saved registers of a kernel that is inlined: they are its caller's then.
 _SAVED_BYTES = 32
+#: Of the third largest that is inlined: small code of a Cortex-M55 takes so much.
+_THIRD_BYTES = 8
 #: What the self test may keep of an input or output.
 _TENSOR_BYTES = 8
 #: Frames of what calls the stages of a pipeline, and of a stage.
@@ -162,7 +166,9 @@ def stack_bounds(
     depths["infer"] = inference + measured.frames.infer
     tensors = _TENSOR_BYTES * (len(program.inputs) + len(program.outputs))
     tested = max(depths[entry] for entry in entries if entry in _TESTED)
-    depths["selftest"] = tested + measured.frames.selftest + tensors + _pushed_bytes(program)
+    kinds = _KIND_BYTES * max(_kinds(program.inputs) + _kinds(program.outputs) - 2, 0)
+    own = measured.frames.selftest + kinds + tensors + _pushed_bytes(program)
+    depths["selftest"] = tested + own
     return StackBounds({entry: _aligned(depths[entry]) for entry in entries}, measured.compiler)
 
 
@@ -292,6 +298,11 @@ def _caller(program: Program, kernels: Sequence[KernelStack], frames: FrameStack
     return _Caller(_together(added), below)
 
 
+def _kinds(buffers: Sequence[Buffer]) -> int:
+    """Element types, of which the self test fills or compares each in a way of its own."""
+    return len({buffer.type.element for buffer in buffers})
+
+
 def _pushed_bytes(program: Program) -> int:
     """The row that the self test makes and pushes."""
     cascades = (item for item in program.steps if isinstance(item, Cascade))
@@ -300,11 +311,11 @@ def _pushed_bytes(program: Program) -> int:
 
 
 def _together(inlined: Sequence[int]) -> int:
-    """What kernels add to one frame: the largest, and of the next the variables. In all that was
-    walked the others find room there, and saved registers are saved once.
+    """What kernels add to one frame: the largest, of the next the variables, and a little of a
+    third. In all that was walked the others find room there, and saved registers are saved once.
     """
-    largest, second, *_ = [*sorted(inlined, reverse=True), 0]
-    return largest + max(second - _SAVED_BYTES, 0)
+    largest, second, third, *_ = [*sorted(inlined, reverse=True), 0, 0]
+    return largest + max(second - _SAVED_BYTES, 0) + min(third, _THIRD_BYTES)
 
 
 def _aligned(size_bytes: int) -> int:

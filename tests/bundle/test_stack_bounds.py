@@ -29,6 +29,7 @@ from glowmcu.kernels.selection.stack_table import (
 from glowmcu.manifest import CostEntry, read_manifest
 from glowmcu.pipeline import compile_model
 from glowmcu.stack_use import CoreStacks, FrameStacks, KernelStack, KernelUse
+from glowmcu.training import training_of
 from glowmcu.verify.toolchain import compile_object
 from glowmcu.verify.verification import seeded_inputs
 from tests.bundle.models import SHARED_NAMES, digits, one_element
@@ -71,6 +72,18 @@ def test_the_bound_of_the_self_test_counts_the_row_that_it_pushes(
     options = Options("digits", core=core_name, inputs=inputs)
     compilation = compile_model(digits(), "digits.tflite", options)
     assert compilation.manifest.costs.stack_bytes["digits_selftest"] > 640
+    assert outside_bounds(compilation, core_name, tmp_path / "bundle", float("inf")) == []
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("core_name", ["cortex-m0plus", "cortex-m4"])
+def test_the_bound_of_the_self_test_counts_inputs_and_outputs_of_several_types(
+    core_name: str, tmp_path: Path
+) -> None:
+    """Pixels and a label, scores and a loss: each is filled or compared in a way of its own."""
+    training = training_of("last=1", numbers="float32", momentum=0.9)
+    options = Options("digits", core=core_name, inputs=InputOptions(training=training))
+    compilation = compile_model(digits(), "digits.tflite", options)
     assert outside_bounds(compilation, core_name, tmp_path / "bundle", float("inf")) == []
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import glowmcu
+from tests.bundle.models import digits
 from tests.support.onnx_models import run_onnxruntime
 
 onnx = pytest.importorskip("onnx", reason="pip install onnx")
@@ -87,3 +88,14 @@ def test_a_file_with_all_ranges_has_no_layer_to_speak_of(tmp_path: Path) -> None
     bundle = glowmcu.compile(partly_quantized(paired=True), output=tmp_path / "b", name="b")
     assert float_layers(bundle) == []
     assert not any("compute in float" in note for note in bundle.notes)
+
+
+@pytest.mark.parametrize("what", ["last=1", "bias"])
+def test_an_int8_model_that_learns_in_float_has_nothing_to_quantize(
+    what: str, tmp_path: Path
+) -> None:
+    """It was told to make a profile, which was refused."""
+    path = tmp_path / "digits.tflite"
+    path.write_bytes(digits())
+    bundle = glowmcu.compile(path, "nrf52", tmp_path / "b", "b", train=what)
+    assert not any("in float" in note for note in bundle.notes)
