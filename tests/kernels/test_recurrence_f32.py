@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.ir.interpreter import Session
-from glowmcu.pipeline import reference_graph
+from glowmcu.pipeline import compile_model, reference_graph
 from glowmcu.verify.host import Host
 from glowmcu.verify.modelled import modelled_core
 from tests.ops.test_onnx_recurrent import CASES, _inputs, recurrent
@@ -21,6 +22,7 @@ from tests.support.check_model import random_inputs, write_bundle
 from tests.support.forced_variant import SANITIZED, compile_forced, variants_of
 from tests.support.lstm_models import LstmCase, lstm_model
 from tests.support.one_unit import write_unit
+from tests.support.recurrent_models import recurrent_sequence
 
 Array = npt.NDArray[Any]
 HELIUM = "cortex-m55"
@@ -103,6 +105,16 @@ def test_layers_that_differ_in_their_functions_alone_have_code_of_their_own(tmp_
         (node,) = (node for node in compilation.selections if node.op.name == "recurrence")
         codes.add(compilation.selections[node].cost.code_key)
     assert len(codes) == len(attributes)
+
+
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m7", "cortex-m33", HELIUM])
+def test_it_is_chosen_without_being_asked_for(core: str) -> None:
+    """Its scratch is no more than what the gates take where each is an operator's result."""
+    for data, file, variant in (
+        (recurrent_sequence("GRU", 20, 32, 64), "m.onnx", RECURRENCE),
+        (lstm_model(LstmCase(dtype="float32", depth=16, units=32, steps=8)), "m.tflite", LSTM),
+    ):
+        assert variant in variants_of(compile_model(data, file, Options("m", core=core)))
 
 
 @pytest.mark.parametrize("name", LSTMS)

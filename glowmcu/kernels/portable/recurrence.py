@@ -11,6 +11,7 @@ from typing import Any
 from glowmcu.ir.operation import Operation, Signature
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.kernels.common.element_code import ElementCode, element_code_of
+from glowmcu.kernels.common.layer_fields import constant_bytes
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, kernel
 from glowmcu.kernels.portable.activation import clamped
 from glowmcu.kernels.portable.stack import StructView, struct_views
@@ -115,7 +116,7 @@ class RealRecurrence(Kernel):
         outputs = shape.directions * shape.batches * shape.steps * shape.units * shape.gates
         cycles = each * site.node.macs + (40 + 2 * sum(c.cycles for c in codes)) * outputs
         code_bytes = _CODE_BYTES[op.kind] + sum(code.code_bytes for code in codes)
-        return Cost(cycles, 0, layer_code_bytes=code_bytes)
+        return Cost(cycles, 0, constant_bytes(site), layer_code_bytes=code_bytes)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, shape = recurrence_of(site)
