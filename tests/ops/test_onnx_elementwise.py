@@ -263,11 +263,11 @@ REFUSED = {
         "Gelu: approximate 'cubic' is neither none nor tanh",
     ),
     "no direction": (
-        ("BitShift", [("x", "uint8", (3,)), ("y", "uint8", (3,))], {"direction": "UP"}),
+        ("BitShift", [("x", "uint8", (3,)), ("z", "uint8", (3,))], {"direction": "UP"}),
         "BitShift: direction 'UP' is neither LEFT nor RIGHT",
     ),
     "shapes that do not broadcast": (
-        ("Add", [("x", F32, (3,)), ("y", F32, (4,))], None),
+        ("Add", [("x", F32, (3,)), ("z", F32, (4,))], None),
         "Add: (3,) and (4,) do not broadcast: sizes must be equal or 1",
     ),
 }
