@@ -94,17 +94,22 @@ def test_a_core_without_fpu_has_no_use_for_it() -> None:
 @pytest.mark.arm
 def test_layers_that_differ_in_their_functions_alone_have_code_of_their_own(tmp_path: Path) -> None:
     """Code is shared by layers of one name: that has to tell all that the code depends on."""
-    codes = set()
-    attributes: list[dict[str, Any]] = [
-        {}, {"activations": ["Relu"]}, {"activations": ["Elu"]}, {"clip": 0.5},
-        {"activations": ["Elu"], "activation_alpha": [0.5]}, {"direction": "reverse"},
+    cases: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+        ("RNN", {}, {}), ("RNN", {"activations": ["Relu"]}, {}),
+        ("RNN", {"activations": ["Elu"]}, {}), ("RNN", {"clip": 0.5}, {}),
+        ("RNN", {"activations": ["Elu"], "activation_alpha": [0.5]}, {}),
+        ("RNN", {"direction": "reverse"}, {}), ("RNN", {"direction": "bidirectional"}, {}),
+        ("RNN", {}, {"batch": 1}), ("RNN", {}, {"steps": 3}), ("RNN", {}, {"initial": True}),
+        ("RNN", {}, {"lengths": [2, 4]}), ("GRU", {}, {}), ("GRU", {"linear_before_reset": 1}, {}),
+        ("LSTM", {}, {}), ("LSTM", {"input_forget": 1}, {}), ("LSTM", {}, {"peepholes": True}),
     ]  # fmt: skip
-    for each in attributes:
-        data = recurrent("RNN", each)
+    codes = set()
+    for kind, attributes, options in cases:
+        data = recurrent(kind, attributes, **options)
         compilation = compile_forced(data, RECURRENCE, "cortex-m4", "m.onnx")
         (node,) = (node for node in compilation.selections if node.op.name == "recurrence")
         codes.add(compilation.selections[node].cost.code_key)
-    assert len(codes) == len(attributes)
+    assert len(codes) == len(cases)
 
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m7", "cortex-m33", HELIUM])
