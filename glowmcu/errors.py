@@ -40,7 +40,8 @@ class Problem:
     `code` is GM1xx frontend, 2xx IR and lowering, 3xx quantization, 4xx memory, 5xx kernels and
     emission, 6xx verification, 7xx command line and boards; one code a cause, never reused.
     `where` names the place (`kws.tflite, node 7 "dense_1"`), `hint` what to try next; `bind` names
-    the model inputs that would have to be known at compile time. The texts have the options of the
+    the model inputs that would have to be known at compile time, `flash_bytes` the budget that
+    would do. The texts have the options of the
     commands; as a string, for a program, they have arguments of Python.
 
     >>> print(glowmcu.Problem("GM110", "cannot read the model", "kws.tflite", "check the path"))
@@ -54,6 +55,7 @@ class Problem:
     where: str = ""
     hint: str = ""
     bind: tuple[str, ...] = ()
+    flash_bytes: int | None = None
 
     @property
     def for_shell(self) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from glowmcu.errors import ExitCode, GlowmcuError, Problem
+
 
 class Goal(Enum):
     """What kernel selection and memory planning minimise first."""
@@ -52,3 +54,16 @@ class PlanPoint:
     streamed_layers: int
     macs: int = 0
     extra_macs: int = 0
+
+
+def flash_budget_error(where: str, needs: str, flash: int, code: int, budget: int) -> GlowmcuError:
+    """GM402 that says what `needs` so many bytes, and the budget that would do."""
+    problem = Problem(
+        "GM402",
+        f"the flash budget is {budget} B, {needs} {flash} B: {flash - code} B of constants and "
+        f"{code} B of code",
+        where,
+        f"give at least --flash-budget {flash}",
+        flash_bytes=flash,
+    )
+    return GlowmcuError([problem], ExitCode.DOES_NOT_FIT)

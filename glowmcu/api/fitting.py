@@ -4,7 +4,6 @@ makes of them if there is one.
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,13 +16,13 @@ from glowmcu.board.placing import arena_region
 from glowmcu.board.placing_auto import arena_room
 from glowmcu.bundle import code_by_region
 from glowmcu.compilation import Compilation, Options
-from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.errors import GlowmcuError
+from glowmcu.goals import flash_budget_error
 from glowmcu.manifest import BufferEntry, Manifest
 from glowmcu.pipeline import emit as write
 
 #: Code is estimated first; if the compiler's is larger, kernels get this often less room.
 _MOST_TRIES = 5
-_LEAST = re.compile(r"at least --flash-budget (\d+)$")
 Compile = Callable[[Options], Compilation]
 #: Bytes of code by region, None without a cross compiler.
 Code = Mapping[str, int] | None
@@ -90,15 +89,9 @@ def _smallest(
     taken = least if code is None else constants + sum(code.values())
     if taken <= budget:
         return compilation, code
-    about = "about " if code is None else ""
-    raise error(
-        "GM402",
-        f"the flash budget is {budget} B, the smallest bundle that was found takes {about}{taken} "
-        f"B: {constants} B of constants and {taken - constants} B of code",
-        cause.problems[0].where,
-        f"give at least --flash-budget {taken}",
-        ExitCode.DOES_NOT_FIT,
-    ) from cause
+    takes = f"the smallest bundle that was found takes{' about' if code is None else ''}"
+    where = cause.problems[0].where
+    raise flash_budget_error(where, takes, taken, taken - constants, budget) from cause
 
 
 def _with_flash(options: Options, flash_bytes: int) -> Options:
@@ -108,9 +101,8 @@ def _with_flash(options: Options, flash_bytes: int) -> Options:
 
 
 def _least_budget(cause: GlowmcuError) -> int | None:
-    """The budget that the hint of GM402 names, None of other errors."""
-    found = _LEAST.search(cause.problems[0].hint) if cause.code == "GM402" else None
-    return None if found is None else int(found[1])
+    """The budget that would do by GM402, None of other errors."""
+    return cause.problems[0].flash_bytes
 
 
 def _smaller(

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
-from glowmcu.goals import Goal
+from glowmcu.errors import ExitCode, GlowmcuError, Problem
+from glowmcu.goals import Goal, flash_budget_error
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.kernel_code import Coding, Overlap, RowSupport
 from glowmcu.ir.operation import Constant
@@ -260,14 +260,8 @@ def _limited(candidates: Candidates, limits: Mapping[str, int]) -> Candidates:
 
 def over_flash_budget(model: str, flash: int, code: int, budget: int) -> GlowmcuError:
     """GM402 of a model whose smallest set needs `flash` bytes, `code` of them code."""
-    return error(
-        "GM402",
-        f"the flash budget is {budget} B, the smallest set of kernels needs about "
-        f"{flash} B: {flash - code} B of constants and {code} B of code",
-        model,
-        f"give at least --flash-budget {flash}",
-        ExitCode.DOES_NOT_FIT,
-    )
+    needs = "the smallest set of kernels needs about"
+    return flash_budget_error(model, needs, flash, code, budget)
 
 
 def _candidates(site: Site, target: Target, forced_variant: str) -> dict[Kernel, Cost]:
