@@ -69,7 +69,9 @@ class RowWindow:
 
 @dataclass(frozen=True)
 class Operation:
-    """Base of all operators. A subclass is a frozen dataclass registered with `@operation`."""
+    """Base of all operators. A subclass is registered with `@operation`; one that has attributes of
+    its own is a frozen dataclass.
+    """
 
     name: ClassVar[str] = ""
     #: Every element of the result depends on the elements at the same (broadcast) place alone.

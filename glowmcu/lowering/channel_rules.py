@@ -95,7 +95,6 @@ class _Layer(ChannelRule):
         return {1: {0: results[0], depth: operands[0]}, 2: {0: results[0]}}
 
 
-@dataclass(frozen=True, eq=False)
 class _Depthwise(ChannelRule):
     """Operand channel c goes with the results c * multiplier and so on, all or none of them."""
 
@@ -110,7 +109,6 @@ class _Depthwise(ChannelRule):
         return {1: {3: results[0]}, 2: {0: results[0]}}
 
 
-@dataclass(frozen=True, eq=False)
 class _Parallel(ChannelRule):
     """Channels keep apart; an operand of one channel may go with each of the results'."""
 
@@ -146,7 +144,6 @@ class _Parallel(ChannelRule):
         }
 
 
-@dataclass(frozen=True, eq=False)
 class _Joined(ChannelRule):
     """A concatenation of channels."""
 
@@ -172,7 +169,6 @@ def _not_empty(mask: Mask) -> Mask:
     return mask if mask.any() else np.arange(len(mask)) == 0
 
 
-@dataclass(frozen=True, eq=False)
 class _Parted(ChannelRule):
     """A split of channels."""
 
@@ -188,7 +184,6 @@ class _Parted(ChannelRule):
         return replace(self.node.op, sizes=tuple(int(mask.sum()) for mask in results))
 
 
-@dataclass(frozen=True, eq=False)
 class _Cut(ChannelRule):
     """A slice of channels that lie together."""
 
@@ -213,7 +208,6 @@ class _Cut(ChannelRule):
         return replace(op, begin=(*op.begin[:-1], begin), size=(*op.size[:-1], count))
 
 
-@dataclass(frozen=True, eq=False)
 class _Reshaped(ChannelRule):
     """One last axis is several of the other, one behind the other: pixels join, or part."""
 

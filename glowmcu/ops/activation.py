@@ -43,7 +43,6 @@ _BETWEEN = 32
 _MOST_STEPS_OFF = 32
 
 
-@dataclass(frozen=True)
 class UnaryFunction(ElementwiseOperation):
     """Base: float32 to float32; int8 to int8, both quantized per tensor, which becomes a table.
 
@@ -224,7 +223,6 @@ class LeakyRelu(UnaryFunction):
 
 
 @operation("abs")
-@dataclass(frozen=True)
 class Abs(UnaryFunction):
     """|x|; not rescaled at all where the scales are the same."""
 
@@ -246,7 +244,6 @@ def _rescale_unless_same(offsets: Array, signature: Signature, rounding: Roundin
 
 
 @operation("neg")
-@dataclass(frozen=True)
 class Neg(UnaryFunction):
     """-x; stored values are rescaled as by `abs` (LiteRT negates them as they are)."""
 
@@ -276,7 +273,6 @@ def _int16_high_mul(a: Array, b: int) -> Array:
 
 
 @operation("hard_swish")
-@dataclass(frozen=True)
 class HardSwish(UnaryFunction):
     """x * relu6(x + 3) / 6; int8 in 16-bit fixed point."""
 

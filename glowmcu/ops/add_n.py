@@ -9,7 +9,6 @@ of their own: they are added one after the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,7 +34,6 @@ MOST_OPERANDS = 64
 
 
 @operation("add_n")
-@dataclass(frozen=True)
 class AddN(ElementwiseOperation):
     """Two operands or more. A sum that leaves int32 wraps, as it does in the reference kernel: with
     sixteen operands or more one may.

@@ -8,7 +8,6 @@ range of the result.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +19,6 @@ from glowmcu.ops.registry import operation
 
 
 @operation("atan2")
-@dataclass(frozen=True)
 class Atan2(ElementwiseOperation):
     """The angle of (x, y) in radians, from -pi to pi; operand 0 is y, operand 1 is x.
 

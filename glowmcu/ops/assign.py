@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from glowmcu.ir.operation import Signature
 from glowmcu.ops.copy import Copy
@@ -11,7 +10,6 @@ from glowmcu.ops.registry import operation
 
 
 @operation("assign")
-@dataclass(frozen=True)
 class Assign(Copy):
     """A copy whose result may begin anywhere in its operand's memory: rows that move up or down, or
     all of a state that stays as it is.

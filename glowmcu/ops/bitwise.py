@@ -22,7 +22,6 @@ def _is_word(signature: Signature) -> bool:
     ) and types[0].element in (ElementType.UI32, ElementType.UI64)
 
 
-@dataclass(frozen=True)
 class _Bitwise(ElementwiseOperation):
     """Base: one integer type throughout."""
 
@@ -41,7 +40,6 @@ class _Bitwise(ElementwiseOperation):
 
 
 @operation("bitwise_and")
-@dataclass(frozen=True)
 class BitwiseAnd(_Bitwise):
     """Bits that both have."""
 
@@ -49,7 +47,6 @@ class BitwiseAnd(_Bitwise):
 
 
 @operation("bitwise_or")
-@dataclass(frozen=True)
 class BitwiseOr(_Bitwise):
     """Bits that at least one has."""
 
@@ -57,7 +54,6 @@ class BitwiseOr(_Bitwise):
 
 
 @operation("bitwise_xor")
-@dataclass(frozen=True)
 class BitwiseXor(_Bitwise):
     """Bits that one of them has."""
 
@@ -65,7 +61,6 @@ class BitwiseXor(_Bitwise):
 
 
 @operation("bitwise_not")
-@dataclass(frozen=True)
 class BitwiseNot(_Bitwise):
     """Every bit turned over."""
 
@@ -73,7 +68,6 @@ class BitwiseNot(_Bitwise):
     function: ClassVar[Callable[..., Array]] = np.invert
 
 
-@dataclass(frozen=True)
 class _Shift(_Bitwise):
     """Base: a count below 0 or of all bits and more pushes every bit out."""
 
@@ -92,7 +86,6 @@ class _Shift(_Bitwise):
 
 
 @operation("shift_left")
-@dataclass(frozen=True)
 class ShiftLeft(_Shift):
     """a * 2^b."""
 

@@ -6,7 +6,6 @@ Every element of the result depends on the operands' elements at the same (broad
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -24,7 +23,6 @@ _NOT_COUNTED = (ElementType.F32, ElementType.BOOL, ElementType.UI32, ElementType
 _RESULT_END = float(2**31 - 2**16)
 
 
-@dataclass(frozen=True)
 class ElementwiseOperation(Operation):
     """Base of element-wise operators: the result has the operands' broadcast shape."""
 

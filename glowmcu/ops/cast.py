@@ -7,7 +7,6 @@ and saturate (not-a-number becomes 0), where C and the reference kernel leave th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from glowmcu.ops.registry import operation
 
 
 @operation("cast")
-@dataclass(frozen=True)
 class Cast(Operation):
     """To the result's element type. Free if that is the operand's, but for the sign."""
 

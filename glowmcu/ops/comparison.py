@@ -9,7 +9,6 @@ Source: TensorFlow Lite `reference/comparisons.h`, TensorFlow Lite Micro `compar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -85,7 +84,6 @@ class Comparison(ElementwiseOperation):
 
 
 @operation("equal")
-@dataclass(frozen=True)
 class Equal(Comparison):
     """a == b."""
 
@@ -98,7 +96,6 @@ class Equal(Comparison):
 
 
 @operation("not_equal")
-@dataclass(frozen=True)
 class NotEqual(Comparison):
     """a != b."""
 
@@ -111,7 +108,6 @@ class NotEqual(Comparison):
 
 
 @operation("greater")
-@dataclass(frozen=True)
 class Greater(Comparison):
     """a > b."""
 
@@ -122,7 +118,6 @@ class Greater(Comparison):
 
 
 @operation("greater_equal")
-@dataclass(frozen=True)
 class GreaterEqual(Comparison):
     """a >= b."""
 
@@ -133,7 +128,6 @@ class GreaterEqual(Comparison):
 
 
 @operation("less")
-@dataclass(frozen=True)
 class Less(Comparison):
     """a < b."""
 
@@ -144,7 +138,6 @@ class Less(Comparison):
 
 
 @operation("less_equal")
-@dataclass(frozen=True)
 class LessEqual(Comparison):
     """a <= b."""
 
@@ -164,7 +157,6 @@ class _Logical(ElementwiseOperation):
 
 
 @operation("logical_and")
-@dataclass(frozen=True)
 class LogicalAnd(_Logical):
     """Both."""
 
@@ -177,7 +169,6 @@ class LogicalAnd(_Logical):
 
 
 @operation("logical_or")
-@dataclass(frozen=True)
 class LogicalOr(_Logical):
     """At least one."""
 
@@ -190,7 +181,6 @@ class LogicalOr(_Logical):
 
 
 @operation("logical_xor")
-@dataclass(frozen=True)
 class LogicalXor(_Logical):
     """One of them, not both."""
 
@@ -203,7 +193,6 @@ class LogicalXor(_Logical):
 
 
 @operation("logical_not")
-@dataclass(frozen=True)
 class LogicalNot(_Logical):
     """The opposite."""
 
@@ -214,7 +203,6 @@ class LogicalNot(_Logical):
 
 
 @operation("select")
-@dataclass(frozen=True)
 class Select(ElementwiseOperation):
     """Operands condition (bool), a, b: a where the condition holds, else b, as they are stored."""
 

@@ -197,7 +197,6 @@ def _bands(signature: Signature) -> Iterator[tuple[int, int]]:
 
 
 @operation("conv_2d")
-@dataclass(frozen=True)
 class Conv2D(_Convolution):
     """Operands: input NHWC, weights OHWI (I = input channels of one group), bias (O,)."""
 
@@ -269,7 +268,6 @@ def _blocks(pixels: tuple[int, ...], taps: int, most: int) -> Iterator[tuple[sli
 
 
 @operation("depthwise_conv_2d")
-@dataclass(frozen=True)
 class DepthwiseConv2D(_Convolution):
     """Operands: input NHWC, weights (1, kernel_h, kernel_w, C * multiplier), bias (C *
     multiplier,).

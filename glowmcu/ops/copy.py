@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import Shape, TensorType
@@ -12,7 +11,6 @@ from glowmcu.ops.registry import operation
 
 
 @operation("copy")
-@dataclass(frozen=True)
 class Copy(Operation):
     """One operand of any type; unlike a reshape its result is never the operand's bytes."""
 

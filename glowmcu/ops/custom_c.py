@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,6 @@ _FILLS = (0xA5, 0x5A)
 
 
 @operation("custom_c")
-@dataclass(frozen=True)
 class CustomC(UserOperation):
     """C, with a signature in a comment."""
 

@@ -21,7 +21,6 @@ from glowmcu.ops.user_file import UserOperation
 
 
 @operation("defined")
-@dataclass(frozen=True)
 class Defined(UserOperation):
     """A definition in index notation. Operands and results are float32 or int32."""
 

@@ -6,7 +6,6 @@ Not by lengths and products, which would cancel: differences are squared and sum
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from glowmcu.ops.registry import operation
 
 
 @operation("squared_distances")
-@dataclass(frozen=True)
 class SquaredDistances(Operation):
     """(N, F) and (M, F) to (N, M): the sum of (x - y)^2 along F, in its order."""
 

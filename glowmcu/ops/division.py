@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,7 +32,6 @@ from glowmcu.ops.wide import expect_symmetric, is_wide
 _MOST_SHIFTS = 30
 
 
-@dataclass(frozen=True)
 class PlainArithmetic(Arithmetic):
     """Base: no int8 meaning."""
 
@@ -54,7 +52,6 @@ def _truncated_quotient(a: Array, b: Array) -> Array:
 
 
 @operation("div")
-@dataclass(frozen=True)
 class Div(PlainArithmetic):
     """a / b; the quotient of plain integers is cut towards zero."""
 
@@ -112,7 +109,6 @@ def _headroom(x: Array) -> Int64Array:
 
 
 @operation("floor_mod")
-@dataclass(frozen=True)
 class FloorMod(PlainArithmetic):
     """a - floor(a / b) * b: the sign of b."""
 
@@ -121,7 +117,6 @@ class FloorMod(PlainArithmetic):
 
 
 @operation("trunc_mod")
-@dataclass(frozen=True)
 class TruncMod(PlainArithmetic):
     """a - trunc(a / b) * b: the sign of a."""
 
@@ -130,7 +125,6 @@ class TruncMod(PlainArithmetic):
 
 
 @operation("floor_div")
-@dataclass(frozen=True)
 class FloorDiv(PlainArithmetic):
     """floor(a / b)."""
 
@@ -139,7 +133,6 @@ class FloorDiv(PlainArithmetic):
 
 
 @operation("pow")
-@dataclass(frozen=True)
 class Pow(PlainArithmetic):
     """a^b, as C's pow; a negative power of an integer is 0, but for those of 1 and -1."""
 

@@ -155,7 +155,6 @@ class Arithmetic(ElementwiseOperation):
 _LARGEST_MULTIPLIER = 1.0 - 2.0**-31
 
 
-@dataclass(frozen=True)
 class _Sum(Arithmetic):
     """`add` and `sub` on a common scale."""
 
@@ -194,7 +193,6 @@ class _Sum(Arithmetic):
 
 
 @operation("add")
-@dataclass(frozen=True)
 class Add(_Sum):
     """a + b."""
 
@@ -203,7 +201,6 @@ class Add(_Sum):
 
 
 @operation("sub")
-@dataclass(frozen=True)
 class Sub(_Sum):
     """a - b. Scales are divided in double as for `add`; some sources of the oracle use float32."""
 
@@ -212,7 +209,6 @@ class Sub(_Sum):
 
 
 @operation("mul")
-@dataclass(frozen=True)
 class Mul(Arithmetic):
     """a * b; int16 has zero points 0."""
 
@@ -248,7 +244,6 @@ class Mul(Arithmetic):
 
 
 @operation("squared_difference")
-@dataclass(frozen=True)
 class SquaredDifference(Arithmetic):
     """(a - b)^2."""
 
@@ -306,7 +301,6 @@ class _Extremum(ElementwiseOperation):
 
 
 @operation("maximum")
-@dataclass(frozen=True)
 class Maximum(_Extremum):
     """The larger of two stored values."""
 
@@ -318,7 +312,6 @@ class Maximum(_Extremum):
 
 
 @operation("minimum")
-@dataclass(frozen=True)
 class Minimum(_Extremum):
     """The smaller of two stored values."""
 
@@ -330,7 +323,6 @@ class Minimum(_Extremum):
 
 
 @operation("prelu")
-@dataclass(frozen=True)
 class Prelu(ElementwiseOperation):
     """x where x >= 0, else x * alpha; operands x and alpha (which broadcasts)."""
 

@@ -19,7 +19,6 @@ from glowmcu.ops.ranges import over_channels, united
 from glowmcu.ops.registry import operation
 
 
-@dataclass(frozen=True)
 class _Gathering(Operation):
     """Base: operands are the tensor and int32 indices; elements of any type."""
 
@@ -85,7 +84,6 @@ class Gather(_Gathering):
 
 
 @operation("gather_nd")
-@dataclass(frozen=True)
 class GatherNd(_Gathering):
     """Slices of `x` by coordinates: the last axis of `indices` goes over the first axes of `x`."""
 

@@ -92,7 +92,6 @@ class Copy:
         assert math.prod(self.source.shape) == math.prod(self.target.shape)
 
 
-@dataclass(frozen=True)
 class Movement(Operation):
     """Base of the operators that are strided copies, of any element type."""
 

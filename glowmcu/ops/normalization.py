@@ -96,7 +96,6 @@ def _differences(x: Array) -> Int64Array:
     return below
 
 
-@dataclass(frozen=True)
 class AlongLastAxis(Operation):
     """A result of the input's shape, each row on its own."""
 
@@ -209,7 +208,6 @@ class Softmax(AlongLastAxis):
 
 
 @operation("log_softmax")
-@dataclass(frozen=True)
 class LogSoftmax(AlongLastAxis):
     """x - max - log(sum(exp(x - max))); int8 with scale 1/16 and zero point 127."""
 

@@ -238,7 +238,6 @@ class ParameterStep(Operation):
 
 
 @operation("bias_step")
-@dataclass(frozen=True)
 class BiasStep(ParameterStep):
     """Of biases i32 (O,)."""
 
@@ -267,7 +266,6 @@ class WindowStep(ParameterStep, Windowed):
 
 
 @operation("conv_2d_step")
-@dataclass(frozen=True)
 class Conv2DStep(WindowStep):
     """Of weights i16 (O, kernel_h, kernel_w, I) of a convolution without groups."""
 
@@ -296,7 +294,6 @@ class Conv2DStep(WindowStep):
 
 
 @operation("depthwise_step")
-@dataclass(frozen=True)
 class DepthwiseStep(WindowStep):
     """Of weights i16 (1, kernel_h, kernel_w, O) of a depthwise convolution."""
 

@@ -48,7 +48,6 @@ class Celu(RealFunction):
 
 
 @operation("softplus")
-@dataclass(frozen=True)
 class Softplus(RealFunction):
     """log(1 + exp(x))."""
 
@@ -59,7 +58,6 @@ class Softplus(RealFunction):
 
 
 @operation("softsign")
-@dataclass(frozen=True)
 class Softsign(RealFunction):
     """x / (1 + |x|)."""
 
@@ -70,7 +68,6 @@ class Softsign(RealFunction):
 
 
 @operation("mish")
-@dataclass(frozen=True)
 class Mish(RealFunction):
     """x * tanh(log(1 + exp(x)))."""
 

@@ -135,7 +135,6 @@ class _Windows(Operation):
         return total
 
 
-@dataclass(frozen=True)
 class _Pool(_Windows):
     """Base of poolings whose results are like their elements."""
 
@@ -195,7 +194,6 @@ class _Pool(_Windows):
 
 
 @operation("average_pool_2d")
-@dataclass(frozen=True)
 class AveragePool2D(_Pool):
     """clamp(round(sum / count)), halves away from zero; `count` is the taps inside the image."""
 
@@ -213,7 +211,6 @@ class AveragePool2D(_Pool):
 
 
 @operation("max_pool_2d")
-@dataclass(frozen=True)
 class MaxPool2D(_Pool):
     """clamp(max) over the taps inside the image; int8 and uint8 with and without a scale."""
 
@@ -237,7 +234,6 @@ class MaxPool2D(_Pool):
 
 
 @operation("l2_pool_2d")
-@dataclass(frozen=True)
 class L2Pool2D(_Pool):
     """clamp(sqrt(sum x^2 / count)) over the taps inside the image; real numbers only.
 

@@ -40,7 +40,6 @@ def _expect_per_tensor(type_: TensorType) -> None:
 
 
 @operation("requantize")
-@dataclass(frozen=True)
 class Requantize(ElementwiseOperation):
     """Integers of one scale to integers of another; scales are divided in double."""
 
@@ -98,7 +97,6 @@ class Quantize(ElementwiseOperation):
 
 
 @operation("dequantize")
-@dataclass(frozen=True)
 class Dequantize(ElementwiseOperation):
     """scale * (x - zp) in float32: exact product, rounded once. Constants may have several scales.
 

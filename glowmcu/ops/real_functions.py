@@ -20,7 +20,6 @@ from glowmcu.ops.registry import operation
 from glowmcu.ops.wide import expect_symmetric, is_wide
 
 
-@dataclass(frozen=True)
 class RealFunction(UnaryFunction):
     """Base: the int8 meaning follows from the float one."""
 
@@ -43,7 +42,6 @@ class RealFunction(UnaryFunction):
         return whole
 
 
-@dataclass(frozen=True)
 class _Numpy(RealFunction):
     """Base of functions that numpy has."""
 
@@ -73,7 +71,6 @@ class Sqrt(_Numpy):
 
 
 @operation("square")
-@dataclass(frozen=True)
 class Square(RealFunction):
     """x * x."""
 
@@ -84,7 +81,6 @@ class Square(RealFunction):
 
 
 @operation("reciprocal")
-@dataclass(frozen=True)
 class Reciprocal(RealFunction):
     """1 / x."""
 
@@ -104,7 +100,6 @@ class Power(RealFunction):
 
 
 @operation("sin")
-@dataclass(frozen=True)
 class Sin(_Numpy):
     """Sine of radians."""
 
@@ -112,7 +107,6 @@ class Sin(_Numpy):
 
 
 @operation("cos")
-@dataclass(frozen=True)
 class Cos(_Numpy):
     """Cosine of radians."""
 
@@ -120,7 +114,6 @@ class Cos(_Numpy):
 
 
 @operation("tan")
-@dataclass(frozen=True)
 class Tan(_Numpy):
     """Tangent of radians."""
 
@@ -128,7 +121,6 @@ class Tan(_Numpy):
 
 
 @operation("asin")
-@dataclass(frozen=True)
 class Asin(_Numpy):
     """Arc sine in radians; not a number outside of [-1, 1]."""
 
@@ -136,7 +128,6 @@ class Asin(_Numpy):
 
 
 @operation("acos")
-@dataclass(frozen=True)
 class Acos(_Numpy):
     """Arc cosine in radians; not a number outside of [-1, 1]."""
 
@@ -144,7 +135,6 @@ class Acos(_Numpy):
 
 
 @operation("atan")
-@dataclass(frozen=True)
 class Atan(_Numpy):
     """Arc tangent in radians."""
 
@@ -152,7 +142,6 @@ class Atan(_Numpy):
 
 
 @operation("sinh")
-@dataclass(frozen=True)
 class Sinh(_Numpy):
     """Hyperbolic sine."""
 
@@ -160,7 +149,6 @@ class Sinh(_Numpy):
 
 
 @operation("cosh")
-@dataclass(frozen=True)
 class Cosh(_Numpy):
     """Hyperbolic cosine."""
 
@@ -168,7 +156,6 @@ class Cosh(_Numpy):
 
 
 @operation("asinh")
-@dataclass(frozen=True)
 class Asinh(_Numpy):
     """Inverse of sinh."""
 
@@ -176,7 +163,6 @@ class Asinh(_Numpy):
 
 
 @operation("acosh")
-@dataclass(frozen=True)
 class Acosh(_Numpy):
     """Inverse of cosh; not a number below 1."""
 
@@ -184,7 +170,6 @@ class Acosh(_Numpy):
 
 
 @operation("atanh")
-@dataclass(frozen=True)
 class Atanh(_Numpy):
     """Inverse of tanh; not a number outside of [-1, 1]."""
 
@@ -192,7 +177,6 @@ class Atanh(_Numpy):
 
 
 @operation("erf")
-@dataclass(frozen=True)
 class Erf(RealFunction):
     """The error function."""
 
@@ -203,7 +187,6 @@ class Erf(RealFunction):
 
 
 @operation("floor")
-@dataclass(frozen=True)
 class Floor(_Numpy):
     """The next whole number below."""
 
@@ -211,7 +194,6 @@ class Floor(_Numpy):
 
 
 @operation("ceil")
-@dataclass(frozen=True)
 class Ceil(_Numpy):
     """The next whole number above."""
 
@@ -219,7 +201,6 @@ class Ceil(_Numpy):
 
 
 @operation("round")
-@dataclass(frozen=True)
 class Round(_Numpy):
     """The nearest whole number, halves to the even one."""
 
@@ -227,7 +208,6 @@ class Round(_Numpy):
 
 
 @operation("sign")
-@dataclass(frozen=True)
 class Sign(_Numpy):
     """-1, 0 or 1."""
 

@@ -58,7 +58,6 @@ def is_plain(x: TensorType) -> bool:
     return x.element.is_float or (x.element in _WRAPPING and x.quantization is None)
 
 
-@dataclass(frozen=True)
 class PlainReduction(Reduction):
     """Base of the reductions that compute on real numbers, and on plain int32 and int64."""
 
@@ -81,7 +80,6 @@ class PlainReduction(Reduction):
         raise AssertionError(f"{self.name} reduces nothing")
 
 
-@dataclass(frozen=True)
 class _Summation(PlainReduction):
     """Base of the reductions that add and rescale."""
 
@@ -128,7 +126,6 @@ def _one_pair(multiplier: int, shift: int) -> Requantization:
 
 
 @operation("sum")
-@dataclass(frozen=True)
 class Sum(_Summation):
     """The sum of all elements along `axes`."""
 
@@ -140,7 +137,6 @@ class Sum(_Summation):
 
 
 @operation("mean")
-@dataclass(frozen=True)
 class Mean(_Summation):
     """The mean of all elements along `axes`."""
 
@@ -163,7 +159,6 @@ class Mean(_Summation):
 
 
 @operation("reduce_prod")
-@dataclass(frozen=True)
 class ReduceProd(PlainReduction):
     """The product of all elements along `axes`."""
 
@@ -172,7 +167,6 @@ class ReduceProd(PlainReduction):
 
 
 @operation("reduce_sum_absolute")
-@dataclass(frozen=True)
 class ReduceSumAbsolute(PlainReduction):
     """The sum of |x| along `axes`."""
 
@@ -181,7 +175,6 @@ class ReduceSumAbsolute(PlainReduction):
 
 
 @operation("reduce_sum_square")
-@dataclass(frozen=True)
 class ReduceSumSquare(PlainReduction):
     """The sum of x * x along `axes`."""
 
@@ -189,7 +182,6 @@ class ReduceSumSquare(PlainReduction):
         return np.asarray((x * x).sum(self.axes, dtype=x.dtype))
 
 
-@dataclass(frozen=True)
 class _Extreme(Reduction):
     """Base of the reductions that pick an element, of any type."""
 
@@ -208,7 +200,6 @@ class _Extreme(Reduction):
 
 
 @operation("reduce_max")
-@dataclass(frozen=True)
 class ReduceMax(_Extreme):
     """The largest element along `axes`."""
 
@@ -219,7 +210,6 @@ class ReduceMax(_Extreme):
 
 
 @operation("reduce_min")
-@dataclass(frozen=True)
 class ReduceMin(_Extreme):
     """The smallest element along `axes`."""
 
@@ -241,7 +231,6 @@ def _extreme(
     return np.full(shape, beyond, x.dtype)
 
 
-@dataclass(frozen=True)
 class _Logical(Reduction):
     """Base of the reductions of bools."""
 
@@ -252,7 +241,6 @@ class _Logical(Reduction):
 
 
 @operation("reduce_all")
-@dataclass(frozen=True)
 class ReduceAll(_Logical):
     """Whether all elements along `axes` are true."""
 
@@ -263,7 +251,6 @@ class ReduceAll(_Logical):
 
 
 @operation("reduce_any")
-@dataclass(frozen=True)
 class ReduceAny(_Logical):
     """Whether any element along `axes` is true."""
 

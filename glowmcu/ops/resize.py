@@ -124,7 +124,6 @@ def real_axis(
 
 
 @operation("resize_bilinear")
-@dataclass(frozen=True)
 class ResizeBilinear(_Resize):
     """Weighted mean of four neighbours; int8 and int16 in 10 + 10 fraction bits, or float32."""
 
@@ -207,7 +206,6 @@ def nearest_sources(
 
 
 @operation("resize_nearest_neighbor")
-@dataclass(frozen=True)
 class ResizeNearestNeighbor(_Resize):
     """Every result is the input pixel nearest to it; any element type."""
 

@@ -67,7 +67,6 @@ class ArgExtreme(Operation):
 
 
 @operation("arg_max")
-@dataclass(frozen=True)
 class ArgMax(ArgExtreme):
     """Where the largest element is."""
 
@@ -76,7 +75,6 @@ class ArgMax(ArgExtreme):
 
 
 @operation("arg_min")
-@dataclass(frozen=True)
 class ArgMin(ArgExtreme):
     """Where the smallest element is."""
 

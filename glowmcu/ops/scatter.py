@@ -104,7 +104,6 @@ class ScatterElements(Scatter):
 
 
 @operation("scatter_nd")
-@dataclass(frozen=True)
 class ScatterNd(Scatter):
     """Slices by coordinates: the indices' last axis goes over the first axes of the tensor."""
 

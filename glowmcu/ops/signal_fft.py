@@ -45,7 +45,6 @@ class Fft(Operation):
 
 
 @operation("signal_rfft")
-@dataclass(frozen=True)
 class Rfft(Fft):
     """The spectrum of at most `length` samples; those that lack are 0. Of integers it is divided by
     `length`.
@@ -68,7 +67,6 @@ class Rfft(Fft):
 
 
 @operation("signal_irfft")
-@dataclass(frozen=True)
 class Irfft(Fft):
     """Samples from their spectrum: the inverse transform. The spectrum that `signal_rfft` makes of
     integers is divided by `length`, and so are the samples that come back.

@@ -91,7 +91,6 @@ class FilterBank(Operation):
 
 
 @operation("signal_filter_bank_square_root")
-@dataclass(frozen=True)
 class FilterBankSquareRoot(Operation):
     """The nearest whole square root, shifted right by the second operand.
 

@@ -63,7 +63,6 @@ class Window(Operation):
 
 
 @operation("signal_fft_auto_scale")
-@dataclass(frozen=True)
 class FftAutoScale(Operation):
     """Samples shifted left as far as the largest of them allows, and by how many bits."""
 

@@ -239,7 +239,6 @@ class InputGradient(Windowed):
 
 
 @operation("conv_2d_input_gradient")
-@dataclass(frozen=True)
 class Conv2DInputGradient(InputGradient):
     """Of a convolution without groups, weights (O, kernel_h, kernel_w, I)."""
 

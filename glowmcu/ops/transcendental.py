@@ -38,7 +38,6 @@ from glowmcu.ops.wide import expect_symmetric, is_wide
 _INPUT_INTEGER_BITS = 4
 
 
-@dataclass(frozen=True)
 class _FixedPointFunction(UnaryFunction):
     """A function that gemmlowp computes on Q4.27; it saturates beyond +-15. int16 takes a table."""
 
@@ -76,7 +75,6 @@ class _FixedPointFunction(UnaryFunction):
 
 
 @operation("logistic")
-@dataclass(frozen=True)
 class Logistic(_FixedPointFunction):
     """1 / (1 + exp(-x)); int8 has zero point -128 and is taken to have scale 1/256."""
 
@@ -98,7 +96,6 @@ class Logistic(_FixedPointFunction):
 
 
 @operation("tanh")
-@dataclass(frozen=True)
 class Tanh(_FixedPointFunction):
     """tanh(x); int8 is taken to have zero point 0 and scale 1/128."""
 
@@ -120,7 +117,6 @@ _RSQRT_BITS = 20
 
 
 @operation("rsqrt")
-@dataclass(frozen=True)
 class Rsqrt(UnaryFunction):
     """1 / sqrt(x); a stored 0 gives the greatest result, and so does what is negative, where the
     oracle stops.
@@ -173,7 +169,6 @@ def _f32(value: float | np.float32) -> np.float32:
     return rounded
 
 
-@dataclass(frozen=True)
 class _FloatFunction(UnaryFunction):
     """A function that the reference kernels tabulate in float32."""
 
@@ -218,7 +213,6 @@ def _exp32(x: np.float32) -> np.float32:
 
 
 @operation("elu")
-@dataclass(frozen=True)
 class Elu(_FloatFunction):
     """x where x >= 0, else exp(x) - 1."""
 
@@ -230,7 +224,6 @@ class Elu(_FloatFunction):
 
 
 @operation("exp")
-@dataclass(frozen=True)
 class Exp(_FloatFunction):
     """e^x."""
 
@@ -242,7 +235,6 @@ class Exp(_FloatFunction):
 
 
 @operation("log")
-@dataclass(frozen=True)
 class Log(_FloatFunction):
     """Natural logarithm; of stored values what is not positive gives the least result."""
 

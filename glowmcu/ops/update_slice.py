@@ -7,7 +7,6 @@ write beyond it. Source: TensorFlow Lite Micro's `kernels/dynamic_update_slice.c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from glowmcu.ops.registry import operation
 
 
 @operation("dynamic_update_slice")
-@dataclass(frozen=True)
 class DynamicUpdateSlice(Operation):
     """Operands: the tensor, the part, and where it starts along each axis, i32 or i64."""
 

@@ -8,8 +8,6 @@ Source: TensorFlow Lite `internal/common.cc` (`MultiplyByQuantizedMultiplier` of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -23,7 +21,6 @@ INT16_MAX = 2**15 - 1
 _LARGEST_SHIFT = 7
 
 
-@dataclass(frozen=True, eq=False)
 class WideRequantization(Requantization):
     """int64 accumulators to the output's scale. `multipliers` are Q15, `shifts` left positive."""
 
