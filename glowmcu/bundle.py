@@ -328,8 +328,8 @@ def _tensor_text(entry: TensorEntry) -> str:
 
 
 def code_by_region(folder: Path, manifest: Manifest, board: Board) -> dict[str, int] | None:
-    """.text of the bundle at the board's flags and -O2, by the region it was placed in ("" where
-    code goes anyway), or None without a cross compiler.
+    """Bytes of code and of layers' parameters at the board's flags and -O2, by the region that code
+    was placed in ("" where it goes anyway), or None without a cross compiler.
     """
     flags = core(board.core).flags
     if toolchain.missing_for(core(board.core)) is not None:

@@ -125,6 +125,8 @@ def site_of(graph: Graph, node: Node, ranges: ValueRanges | None = None) -> Site
 
 #: Cycles of an amount of work that nobody has measured, and bytes of code: more than of any kernel.
 _GUESS, _GUESS_CODE = 1000.0, 4096
+#: Of the struct that describes a layer to its function: the mean of the reference models'.
+_PARAMETER_BYTES = 56
 
 
 @dataclass(frozen=True)
@@ -218,13 +220,18 @@ class Kernel:
         )
 
     def calibrated_cost(self, site: Site, target: Target) -> Cost:
-        """What selection goes by: `cost`, with cycles and code as calibrated where they are.
+        """What selection goes by: `cost`, with cycles and code as calibrated where they are, and
+        the layer's parameters with its code.
 
         Of a variant with several functions each says its own size.
         """
         work = self.work(site, target)
         estimate = self.cost(site, target)
-        estimate = replace(estimate, waits=self.waits(work, estimate.flash_bytes, target))
+        estimate = replace(
+            estimate,
+            layer_code_bytes=estimate.layer_code_bytes + _PARAMETER_BYTES,
+            waits=self.waits(work, estimate.flash_bytes, target),
+        )
         unit_costs = cost_table().unit_costs(self.name, target.core.name)
         if unit_costs is None or not unit_costs.can_estimate(work):
             return estimate

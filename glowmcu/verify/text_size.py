@@ -1,6 +1,7 @@
-"""Bytes of code that a bundle adds to a firmware, for little: what every compilation asks.
+"""Bytes that a bundle's code and its layers' parameters add to a firmware: for little, since every
+compilation asks.
 
-Only the file with the code is compiled. Its constants, which take a compiler far longer, are
+Only the file with the code is compiled. The weights, which take a compiler far longer, are
 symbols far from the code, and room for them is left in front of the C library: so a linker for
 RISC-V makes instructions as short as it would otherwise, and no shorter.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from glowmcu.user_cache import user_cache
 from glowmcu.verify.toolchain import (
+    CONSTANTS_SECTION,
     PLACED_SECTION,
     TEXT_SECTION,
     build_elf,
@@ -43,8 +45,9 @@ def text_sizes(
     constant_bytes: int,
     code_sections: Sequence[str] = (),
 ) -> tuple[int, tuple[int, ...]]:
-    """What `entries` reach of the bundle `name` in `folder`: bytes of code in all, and of them
-    those in each of `code_sections`. `constant_bytes` are its weights'. Raises as `build_elf`.
+    """What `entries` reach of the bundle `name` in `folder`: bytes of code and of layers' parameters
+    in all, and of them those in each of `code_sections`. `constant_bytes` are its weights'. Raises
+    as `build_elf`.
 
     Asked again about the same C, as after a training that changed constants alone, the answer is
     that in the user's cache.
@@ -58,7 +61,7 @@ def text_sizes(
         if known is not None:
             known.store(key, json.dumps(sizes).encode())
     placed = tuple(sizes.get(f"{PLACED_SECTION}{at}", 0) for at in range(len(code_sections)))
-    return sizes.get(TEXT_SECTION, 0) + sum(placed), placed
+    return sizes.get(TEXT_SECTION, 0) + sizes.get(CONSTANTS_SECTION, 0) + sum(placed), placed
 
 
 def _script(

@@ -294,13 +294,14 @@ class CodeSize:
 
 
 TEXT_SECTION, PLACED_SECTION = ".glowmcu_text", ".glowmcu_placed"
+CONSTANTS_SECTION = ".glowmcu_constants"
 _CODE = (TEXT_SECTION, PLACED_SECTION)
 _SIZE_SCRIPT = """\
 SECTIONS
 {{
   . = 0x08000000;
   {text} : {{ *.bundle.o(.text .text.*) }}
-{placed}  .glowmcu_constants : {{ *.bundle.o(.rodata .rodata.* .glowmcu_weights_*) }}
+{placed}  {constants} : {{ *.bundle.o(.rodata .rodata.* .glowmcu_weights_*) }}
   . += {far};
   .library : {{ *(.text .text.*) *(.rodata .rodata.*) }}
   . = 0x20000000;
@@ -325,6 +326,7 @@ def size_script(entries: Sequence[str], code_sections: Sequence[str], far_bytes:
         entries=" ".join(entries),
         placed=placed,
         text=TEXT_SECTION,
+        constants=CONSTANTS_SECTION,
         far=far_bytes,
     )
 
@@ -369,7 +371,7 @@ def _read_sizes(elf: Path, core_flags: Sequence[str], placed_count: int) -> Code
     placed = tuple(sections.get(f"{PLACED_SECTION}{index}", 0) for index in range(placed_count))
     return CodeSize(
         text_bytes=sections.get(TEXT_SECTION, 0) + sum(placed),
-        constant_bytes=sections.get(".glowmcu_constants", 0),
+        constant_bytes=sections.get(CONSTANTS_SECTION, 0),
         data_bytes=sections.get(".glowmcu_data", 0),
         library_bytes=sections.get(".library", 0),
         functions=tuple(sorted(functions, key=lambda item: (-item[1], item[0]))),

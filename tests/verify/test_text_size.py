@@ -40,9 +40,12 @@ def test_constants_need_not_be_compiled_to_measure_code(
     whole = toolchain.code_size(sources, [folder], flags, "m_run", code_sections=sections)
     (folder / "m_weights.c").unlink()
     (folder / "m_model.c").unlink()
-    found = text_sizes(folder, "m", flags, ["m_run"], constant_bytes, sections)
-    assert found == (whole.text_bytes, whole.placed_bytes)
-    assert whole.text_bytes > 200
+    size, placed = text_sizes(folder, "m", flags, ["m_run"], constant_bytes, sections)
+    parameters = whole.constant_bytes - constant_bytes
+    # Arrays end where the next one may begin.
+    assert 0 <= size - whole.text_bytes - parameters < 8
+    assert placed == whole.placed_bytes
+    assert min(whole.text_bytes, parameters) > 200
 
 
 def calls_of_the_compiler(folder: Path, core_name: str = "cortex-m4") -> tuple[int, int]:
