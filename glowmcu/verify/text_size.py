@@ -45,7 +45,7 @@ def text_sizes(
     constant_bytes: int,
     code_sections: Sequence[str] = (),
 ) -> tuple[int, tuple[int, ...]]:
-    """What `entries` reach of the bundle `name` in `folder`: bytes of code and of layers' parameters
+    """What `entries` reach of the bundle `name` in `folder`: bytes of code and layers' parameters
     in all, and of them those in each of `code_sections`. `constant_bytes` are its weights'. Raises
     as `build_elf`.
 
