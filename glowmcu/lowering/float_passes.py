@@ -20,6 +20,7 @@ from glowmcu.lowering import (
     merge_common_subexpressions,
     merge_repeated_layers,
     merge_transposes,
+    recognize_dense_layers,
     recognize_functions,
     recognize_recurrences,
     remove_dead_nodes,
@@ -33,6 +34,7 @@ from glowmcu.lowering.passes import NamedPass, PassObserver
 FLOAT_PASSES: tuple[NamedPass, ...] = (
     ("remove_dead_nodes", remove_dead_nodes.run),
     ("fold_constants", fold_constants.run),
+    ("recognize_dense_layers", recognize_dense_layers.run),
     ("expand_definitions", expand_definitions.run),
     ("bound_masks", bound_masks.run),
     ("recognize_recurrences", recognize_recurrences.run),

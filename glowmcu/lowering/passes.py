@@ -33,6 +33,7 @@ from glowmcu.lowering import (
     merge_repeated_layers,
     merge_transposes,
     narrow_states,
+    recognize_dense_layers,
     remove_dead_nodes,
     remove_dead_states,
     remove_identities,
@@ -58,6 +59,7 @@ MATERIALIZE = ("materialize_outputs", "materialize_states")
 PASSES: tuple[NamedPass, ...] = (
     ("remove_dead_nodes", remove_dead_nodes.run),
     ("fold_constants", fold_constants.run),
+    ("recognize_dense_layers", recognize_dense_layers.run),
     ("drop_biases_without_effect", drop_biases_without_effect.run),
     ("narrow_states", narrow_states.run),
     ("simplify_positions", simplify_positions.run),

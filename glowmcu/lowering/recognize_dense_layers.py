@@ -1,0 +1,37 @@
+"""A float product with a constant matrix becomes a dense layer, whose weights have a scale a row.
+
+Importers see whether a matrix is constant; what is constant after folding only (a slice of packed
+projections, transposed, as PyTorch's attention has them) is seen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.rewriting import Context, rewrite
+from glowmcu.ir.types import ElementType
+from glowmcu.ops.matmul import BatchMatMul, FullyConnected
+
+
+def run(graph: Graph) -> Graph:
+    """The graph without float products that dense layers compute."""
+    return rewrite(graph, _dense)
+
+
+def _dense(context: Context, node: Node) -> Sequence[Value] | None:
+    if not isinstance(node.op, BatchMatMul) or node.op.adj_x:
+        return None
+    x, y = node.inputs
+    matrix, out = context.constant(y), node.output.type
+    if matrix is None or matrix.size != np.prod(matrix.shape[-2:]):
+        return None
+    if out.element is not ElementType.F32 or out.rank != x.type.rank:
+        return None
+    weights = matrix.reshape(matrix.shape[-2:])
+    weights = weights if node.op.adj_y else np.ascontiguousarray(weights.T)
+    bias = np.zeros(len(weights), np.float32)
+    made = (context.add_constant(weights, name=y.name), context.add_constant(bias, name="no_bias"))
+    return context.replace_op(FullyConnected(), [x, *made])
