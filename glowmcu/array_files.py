@@ -1,4 +1,4 @@
-"""Arrays from `.npy`, `.npz` and `.wav` files: what a header claims is checked, then believed.
+"""Arrays from `.npy` and `.npz` files: what a header claims is checked, then believed.
 
 numpy allocates what the header says before it looks for data, a zip archive may unpack to a
 thousand times its size, and each of its parts raises exceptions of its own. Here all of that is
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-import wave
 import zipfile
 from pathlib import Path
 from tokenize import TokenError
@@ -51,28 +50,6 @@ def load_npy(path: Path) -> Array:
         file.seek(0)
         size_bytes = os.fstat(file.fileno()).st_size
         return _array(file, size_bytes, ".npy")
-
-
-def load_wav(path: Path) -> tuple[Array, int]:
-    """int16[samples] as a microphone gives them, and how many there are in a second.
-
-    Of one channel, in 16 bits, or in 8, which become the upper ones.
-    Raises ArrayFileError, OSError.
-    """
-    try:
-        with wave.open(str(path)) as file:
-            channels, width, rate = file.getnchannels(), file.getsampwidth(), file.getframerate()
-            most = path.stat().st_size // max(channels * width, 1)
-            data = file.readframes(min(file.getnframes(), most))
-    except (wave.Error, EOFError) as cause:
-        raise ArrayFileError(f"not a WAV file of plain samples: {cause}") from cause
-    if channels != 1 or width not in (1, 2):
-        raise ArrayFileError(
-            f"expected one channel of 8 or 16 bits, got {channels} of {8 * width} bits"
-        )
-    if width == 1:
-        return ((np.frombuffer(data, np.uint8).astype(np.int16) - 128) << 8).astype(np.int16), rate
-    return np.frombuffer(data[: len(data) // 2 * 2], "<i2").astype(np.int16), rate
 
 
 def load_npz(path: Path) -> dict[str, Array]:

@@ -23,8 +23,10 @@ def chunk(name: bytes, body: bytes) -> bytes:
     return name + struct.pack("<I", len(body)) + body + b"\0" * (len(body) % 2)
 
 
-def form(tag: int, channels: int, bits: int, rate: int = 16000, more: bytes = b"") -> bytes:
-    frame = channels * bits // 8
+def form(
+    tag: int, channels: int, bits: int, rate: int = 16000, more: bytes = b"", width: int = 0
+) -> bytes:
+    frame = channels * (width or bits // 8)
     head = struct.pack("<HHIIHH", tag, channels, rate, rate * frame, frame, bits)
     return chunk(b"fmt ", head + more)
 
@@ -66,6 +68,24 @@ def test_every_form_gives_the_same_numbers(
     assert np.array_equal(sound.moments, values)
 
 
+@pytest.mark.parametrize("bits", [16, 24])
+def test_integers_are_the_upper_bits_of_more_bytes_than_they_need(
+    bits: int, tmp_path: Path
+) -> None:
+    samples = chunk(b"data", stored(WAVE, 1, 32))
+    sound = load_sound(file_of(tmp_path, form(1, 2, bits, width=4), samples))
+    assert np.array_equal(sound.moments, WAVE)
+
+
+@pytest.mark.parametrize("name", [b"LIST", b"fmt "])
+def test_a_chunk_of_odd_length_may_lack_its_last_byte(name: bytes, tmp_path: Path) -> None:
+    head = form(1, 2, 16, more=b"x" * (name == b"fmt "))
+    odd = b"LIST" + struct.pack("<I", 3) + b"abc" if name == b"LIST" else head[:-1]
+    chunks = (odd, head) if name == b"LIST" else (odd,)
+    path = file_of(tmp_path, *chunks, chunk(b"data", stored(WAVE, 1, 16)))
+    assert np.array_equal(load_sound(path).moments, WAVE)
+
+
 @pytest.mark.parametrize("stated", [True, False])
 def test_long_recordings_state_their_sizes_in_a_chunk_of_their_own(
     stated: bool, tmp_path: Path
@@ -90,13 +110,18 @@ def test_long_recordings_state_their_sizes_in_a_chunk_of_their_own(
         ((chunk(b"data", bytes(8)),), "come before"),
         ((form(2, 1, 4), chunk(b"data", bytes(8))), r"compressed \(format 2\)"),
         ((form(1, 1, 12), chunk(b"data", bytes(8))), "12 bits"),
+        ((form(1, 2, 16, width=1), chunk(b"data", bytes(8))), "16 bits take 2 bytes"),
+        ((form(1, 1, 24, width=5), chunk(b"data", bytes(8))), "24 bits take 5 bytes"),
+        ((form(1, 1, 8, width=2), chunk(b"data", bytes(8))), "8 bits take 2 bytes"),
+        ((form(3, 1, 32, width=8), chunk(b"data", bytes(8))), "32 bits take 8 bytes"),
         ((form(1, 0, 16), chunk(b"data", bytes(8))), "0 channels"),
         ((form(1, 99, 16), chunk(b"data", bytes(8))), "99 channels"),
         ((form(1, 1, 16, 0), chunk(b"data", bytes(8))), "0 samples a second"),
         ((chunk(b"fmt ", bytes(4)), chunk(b"data", bytes(8))), "has 4 bytes"),
         ((form(1, 1, 16), b"data" + struct.pack("<I", 99) + bytes(8)), "cut off: 8 of 99"),
     ],
-    ids=["nothing", "no samples", "no form", "compressed", "odd bits", "no channel",
+    ids=["nothing", "no samples", "no form", "compressed", "odd bits",
+         "too narrow", "too wide", "bytes in words", "floats in doubles", "no channel",
          "too many channels", "no rate", "a short form", "cut"],
 )  # fmt: skip
 def test_what_is_no_sound_is_refused_with_the_reason(
@@ -115,9 +140,25 @@ def test_other_files_are_refused(data: bytes, words: str, tmp_path: Path) -> Non
         load_sound(tmp_path / "x.wav")
 
 
-def test_a_stream_that_never_said_its_length_is_read_to_its_end(tmp_path: Path) -> None:
-    path = file_of(tmp_path, form(1, 1, 16), b"data" + b"\xff" * 4 + bytes(6))
-    assert load_sound(path).moments.shape == (3, 1)
+@pytest.mark.parametrize("size", [0, 0x7FFFF000, 0x7FFFFFFF, 0xFFFFFFFF])
+@pytest.mark.parametrize("whole", [0, 36, 0x7FFFF024, 0xFFFFFFFF])
+def test_a_stream_that_never_said_its_length_is_read_to_its_end_with_a_note(
+    size: int, whole: int, tmp_path: Path
+) -> None:
+    samples = stored(WAVE, 1, 16)
+    body = b"WAVE" + form(1, 2, 16) + b"data" + struct.pack("<I", size) + samples
+    (tmp_path / "x.wav").write_bytes(b"RIFF" + struct.pack("<I", whole) + body)
+    sound = load_sound(tmp_path / "x.wav")
+    assert np.array_equal(sound.moments, WAVE)
+    assert sound.notes == (
+        "a recording that does not say its length is taken to its end, 12 bytes",
+    )
+
+
+def test_sound_of_no_samples_ends_where_the_next_chunk_begins(tmp_path: Path) -> None:
+    path = file_of(tmp_path, form(1, 1, 16), chunk(b"data", b""), chunk(b"LIST", bytes(6)))
+    assert load_sound(path).moments.shape == (0, 1)
+    assert load_sound(path).notes == ()
 
 
 def test_a_file_larger_than_is_allowed_is_refused(tmp_path: Path) -> None:

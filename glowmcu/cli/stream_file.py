@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from glowmcu.array_files import ArrayFileError, load_npy, load_npz, load_wav
+from glowmcu.array_files import ArrayFileError, load_npy, load_npz
 from glowmcu.errors import error
 from glowmcu.labels import class_text
 from glowmcu.manifest import Manifest, TensorEntry
 from glowmcu.report.classes import new_results
+from glowmcu.sound_files import load_sound
 from glowmcu.verify.host import input_hint
 from glowmcu.verify.measurement import Array, Measurement
 
@@ -36,10 +37,13 @@ def read_stream(path: Path, manifest: Manifest) -> Stream:
     Raises GM730 for a file that has no such arrays.
     """
     try:
-        arrays = _arrays(path, manifest)
-    except (OSError, ArrayFileError) as cause:
-        reason = cause.strerror if isinstance(cause, OSError) else str(cause)
-        raise _unfit(path, manifest, f"cannot be read: {reason}") from cause
+        arrays, sound_notes = _arrays(path, manifest)
+    except OSError as cause:
+        reason = f"cannot be read: {cause.strerror}"
+        raise _unfit(path, manifest, reason, "check the path") from cause
+    except ArrayFileError as cause:
+        hint = _sound_hint(manifest) if _is_sound(path) else ""
+        raise _unfit(path, manifest, f"cannot be read: {cause}", hint) from cause
     found = [_array(arrays, entry.name, manifest) for entry in manifest.inputs]
     lacking = [e.name for e, array in zip(manifest.inputs, found, strict=True) if array is None]
     if lacking:
@@ -48,7 +52,7 @@ def read_stream(path: Path, manifest: Manifest) -> Stream:
     given = [array for array in found if array is not None]
     if manifest.size is not None:
         manifest = manifest.at(manifest.size_of([array.shape[1:] for array in given]))
-    columns, notes = [], []
+    columns, notes = [], [*sound_notes]
     for entry, array in zip(manifest.inputs, given, strict=True):
         column = _invocations(array, entry)
         if column is None:
@@ -69,16 +73,34 @@ def read_stream(path: Path, manifest: Manifest) -> Stream:
     return Stream(runs, tuple(notes))
 
 
-def _arrays(path: Path, manifest: Manifest) -> dict[str, Array]:
+def _arrays(path: Path, manifest: Manifest) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """What a file holds by name, and what was taken for granted."""
     if path.suffix.lower() == ".npy":
-        return {_INPUTS: load_npy(path)}
-    if path.suffix.lower() != ".wav":
-        return load_npz(path)
-    samples, rate = load_wav(path)
-    wanted = manifest.pipeline.sample_rate if manifest.pipeline else None
-    if wanted not in (None, rate):
-        raise ArrayFileError(f"it has {rate} samples a second, and the pipeline takes {wanted}")
-    return {_INPUTS: samples}
+        return {_INPUTS: load_npy(path)}, ()
+    if not _is_sound(path):
+        return load_npz(path), ()
+    sound, pipeline = load_sound(path), manifest.pipeline
+    wanted = pipeline.sample_rate if pipeline else None
+    if wanted not in (None, sound.rate):
+        raise ArrayFileError(
+            f"it has {sound.rate} samples a second, and the pipeline takes {wanted}"
+        )
+    channels = pipeline.sample_elements if pipeline else 1
+    sound = sound if channels == sound.moments.shape[1] else sound.mono()
+    if channels != sound.moments.shape[1]:
+        raise ArrayFileError(f"a sample of the pipeline has {channels} values, and sound has one")
+    is_real = [entry.dtype for entry in manifest.inputs] == ["float32"]
+    return {_INPUTS: sound.as_type(is_real).reshape(-1)}, sound.notes
+
+
+def _is_sound(path: Path) -> bool:
+    return path.suffix.lower() == ".wav"
+
+
+def _sound_hint(manifest: Manifest) -> str:
+    rate = manifest.pipeline.sample_rate if manifest.pipeline else None
+    form = f"{f'-r {rate} ' if rate else ''}-c 1 -b 16"
+    return f"sox IN {form} OUT.wav makes a fitting file of most sound"
 
 
 def heard(manifest: Manifest, measured: Sequence[Measurement]) -> tuple[str, ...]:

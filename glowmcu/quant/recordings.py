@@ -90,16 +90,10 @@ def read_sound(graph: Graph, path: Path) -> Samples:
             str(path),
             "the model takes features of sound: compute them as in training and save them as .npy",
         )
-    channels = sound.moments.shape[1]
-    mono = sound.moments.mean(axis=1, keepdims=True)
-    is_real = value.type.element is ElementType.F32
-    if not is_real:
-        lowest, highest = ElementType.I16.limits
-        mono = np.clip(np.rint(-lowest * mono), lowest, highest)
-    rows = _windows(mono.astype(np.float32 if is_real else np.int16), size, value, path)
+    mono = sound.mono()
+    rows = _windows(mono.as_type(value.type.element is ElementType.F32), size, value, path)
     samples = samples_of(graph, rows.reshape(-1, *value.type.shape), str(path))
-    notes = (f"of sound with {channels} channels their mean is taken",) if channels > 1 else ()
-    return replace(samples.with_notes(notes), rates=((sound.rate, str(path)),))
+    return replace(samples.with_notes(mono.notes), rates=((sound.rate, str(path)),))
 
 
 def _only_input(graph: Graph, path: Path) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import wave
 from collections.abc import Callable
 from pathlib import Path
@@ -11,15 +12,16 @@ import numpy as np
 import pytest
 
 import glowmcu
-from glowmcu.array_files import load_wav
 from glowmcu.cli import main
 from glowmcu.ir.interpreter import Session
 from glowmcu.pipeline import reference_graph
+from glowmcu.sound_files import load_sound
 from tests.conftest import REPO
 from tests.memplan.spatial_models import SpatialModel, Window
 from tests.support.stream_models import random_stream_model
 
 STEPS = 7
+PCM_GUID = bytes.fromhex("0100000000001000800000aa00389b71")
 #: Exit code and text of a call.
 Invoke = Callable[..., tuple[int, str]]
 
@@ -110,7 +112,8 @@ def test_a_sound_is_played_as_it_is_and_what_is_heard_is_said(
     assert " ".join(text.split()).count("decision: hey firefly (class 0) is detected at") == 2
     assert text.count("(class 0)") == 2, "a single score is not the highest of anything"
     # The same samples in 16 bits and as an array.
-    samples, rate = load_wav(heard)
+    sound = load_sound(heard)
+    samples, rate = sound.as_type(is_real=False).reshape(-1), sound.rate
     np.save(tmp_path / "heard.npy", samples)
     wide = write_wav(tmp_path / "wide.WAV", samples.astype("<i2").tobytes(), rate)
     for file in (tmp_path / "heard.npy", wide):
@@ -123,26 +126,63 @@ def test_a_sound_is_played_as_it_is_and_what_is_heard_is_said(
     assert (code, "nothing is detected" in text) == (0, True)
 
 
+@pytest.mark.parametrize("form", ["stereo", "24 bits", "floats", "extensible", "odd", "stopped"])
+def test_a_sound_of_any_form_becomes_the_samples_that_the_pipeline_takes(
+    form: str, invoke: Invoke, listener: glowmcu.Bundle, tmp_path: Path
+) -> None:
+    heard = REPO / "examples" / "wake_word" / "heard.wav"
+    samples = load_sound(heard).as_type(is_real=False).reshape(-1)[:8000]
+    path = write_wav(tmp_path / "s.wav", samples.tobytes())
+    plain, data = path.read_bytes(), samples.tobytes()
+    tag, channels, bits, more, said = 1, 1, 16, b"", ""
+    if form == "stereo":
+        channels, data = 2, np.stack([samples, samples], axis=1).tobytes()
+        said = "of sound with 2 channels their mean is taken"
+    elif form == "24 bits":
+        bits, data = 24, (samples.astype("<i4") << 8).view(np.uint8).reshape(-1, 4)[:, :3].tobytes()
+    elif form == "floats":
+        tag, bits, data = 3, 32, (samples / 32768).astype("<f4").tobytes()
+    elif form == "extensible":
+        tag, more = 0xFFFE, struct.pack("<HHI", 22, 16, 4) + PCM_GUID
+    frame = channels * bits // 8
+    head = struct.pack("<HHIIHH", tag, channels, 16000, 16000 * frame, frame, bits) + more
+    odd = b"LIST" + struct.pack("<I", 3) + b"abc" if form == "odd" else b""
+    size = len(data)
+    if form == "stopped":
+        size, said = 0x7FFFF000, "a recording that does not say its length"
+    body = odd + b"fmt " + struct.pack("<I", len(head)) + head
+    path.write_bytes(plain[:12] + body + b"data" + struct.pack("<I", size) + data)
+    np.save(tmp_path / "s.npy", samples)
+    for name, words in (("s.npy", ""), ("s.wav", said)):
+        out = tmp_path / f"of_{name}"
+        code, text = invoke("run", listener.path, "--stream", tmp_path / name, "--output", out)
+        assert code == 0, text
+        assert words in " ".join(text.split())
+    for name in ("out_0.npy", "out_1.npy"):
+        wanted = np.load(tmp_path / "of_s.npy" / name)
+        assert np.array_equal(np.load(tmp_path / "of_s.wav" / name), wanted)
+
+
 @pytest.mark.parametrize(
-    ("form", "said"),
+    ("rate", "kept", "said"),
     [
-        ({"rate": 44100}, "44100 samples a second, and the pipeline takes 16000"),
-        ({"channels": 2}, "one channel of 8 or 16 bits, got 2 of 16 bits"),
-        ({"width": 3}, "one channel of 8 or 16 bits, got 1 of 24 bits"),
-        ("no RIFF", "not a WAV file"),
-        ("cut", "not a WAV file"),
+        (44100, None, "44100 samples a second, and the pipeline takes 16000"),
+        (16000, 0, "the file is empty"),
+        (16000, 3, "not a WAV file"),
+        (16000, 30, "'fmt ' chunk has 10 bytes"),
+        (16000, 9000, "cut off: 8956 of 12000 bytes"),
     ],
 )
-def test_a_sound_of_another_form_is_refused(
-    form: dict[str, int] | str, said: str, invoke: Invoke, listener: glowmcu.Bundle, tmp_path: Path
+def test_a_sound_that_cannot_be_played_is_refused_with_what_makes_one(
+    rate: int, kept: int | None, said: str, invoke: Invoke, listener: glowmcu.Bundle, tmp_path: Path
 ) -> None:
-    sound = write_wav(tmp_path / "s.wav", bytes(12000), **({} if isinstance(form, str) else form))
-    if isinstance(form, str):
-        sound.write_bytes(b"no RIFF" if form == "no RIFF" else sound.read_bytes()[:30])
+    sound = write_wav(tmp_path / "s.wav", bytes(12000), rate)
+    sound.write_bytes(sound.read_bytes()[:kept])
     code, text = invoke("run", listener.path, "--stream", sound)
     assert code == 2
     assert "GM730" in text
     assert said in " ".join(text.split())
+    assert "hint: sox IN -r 16000 -c 1 -b 16 OUT.wav makes a fitting" in " ".join(text.split())
 
 
 def test_less_than_a_run_is_no_stream(
