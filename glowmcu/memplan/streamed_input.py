@@ -21,6 +21,10 @@ _NHWC_HINT = (
     "an image of ONNX comes channel by channel, and by rows with --input-layout {}=nhwc, as "
     "layers read it; or leave out --stream-input"
 )
+_TIME_HINT = (
+    "rows of [1, channels, time] are channels: export the model with an input [1, time, channels] "
+    "that it transposes itself, as PyTorch's x.transpose(1, 2); or leave out --stream-input"
+)
 
 
 def streamed_image(program: Program) -> Buffer:
@@ -51,9 +55,11 @@ def streamed_image(program: Program) -> Buffer:
         raise _cannot(program, f"{_said(readers[0])} reads it as {image.type}: a single row")
     whole = next((run for run in readers if run.rows is None), None)
     if whole is not None:
-        why, name = f"{_said(whole)} needs all of it at a time", program.streamed_input.buffer.name
-        turned = whole.node.op.name == "transpose"
-        raise _cannot(program, why, _NHWC_HINT.format(name) if turned else _HINT)
+        streamed, hint = program.streamed_input.buffer, _HINT
+        if whole.node.op.name == "transpose":
+            hints = {3: _TIME_HINT, 4: _NHWC_HINT.format(streamed.name)}
+            hint = hints.get(streamed.type.rank, _HINT)
+        raise _cannot(program, f"{_said(whole)} needs all of it at a time", hint)
     return image
 
 

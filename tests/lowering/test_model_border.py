@@ -286,3 +286,22 @@ def test_an_image_with_channels_last_streams() -> None:
     (problem,) = caught.value.problems
     assert problem.where.startswith("model."), "the file, not a name inside of it"
     assert "--input-layout x=nhwc" in problem.hint
+
+
+@pytest.mark.parametrize("is_turned", [False, True], ids=["by channels", "by time steps"])
+def test_sound_by_channels_is_told_to_come_by_time_steps_which_streams(is_turned: bool) -> None:
+    """Layouts are of images: the advice to give one to a signal led to GM120."""
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    weights = onnx.numpy_helper.from_array(GENERATOR.normal(size=(4, 3, 3)).astype("f4"), "w")
+    turn = onnx.helper.make_node("Transpose", ["x"], ["t"], perm=[0, 2, 1])
+    conv = onnx.helper.make_node("Conv", ["t" if is_turned else "x", "w"], ["y"])
+    x = onnx.helper.make_tensor_value_info("x", 1, (1, 40, 3) if is_turned else (1, 3, 40))
+    nodes = [turn, conv] if is_turned else [conv]
+    model = finished(onnx, nodes, [x], [onnx.ValueInfoProto(name="y")], [weights], 13)
+    options = Options("m", inputs=InputOptions(streamed=("x",)))
+    if is_turned:
+        assert check_model(model, options=options).manifest.streamed_input == 0
+        return
+    with pytest.raises(GlowmcuError, match="GM409") as caught:
+        check_model(model, options=options)
+    assert "an input [1, time, channels] that it transposes itself" in caught.value.problems[0].hint
