@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from glowmcu.api.border import border_of, refuse_stored_weights
-from glowmcu.api.fitting import Compile, compile_within
+from glowmcu.api.fitting import Compile, compile_within, peak_description
 from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven
 from glowmcu.api.kernel_choices import kernel_choices
 from glowmcu.api.pipeline_files import read_source
@@ -299,7 +299,7 @@ def _notes(
     if "four_bit_weights" in compilation.manifest.options:
         stored = stored_weights_note(compilation.graph, compilation.selections, core_name, goal)
         notes += [stored] if stored else []
-    notes += compilation.notes
+    notes += [*compilation.notes, *_streaming_note(compilation)]
     if compilation.float_graph is not None:
         kept = compilation.float_nodes.items()
         notes += [f"stays float: {name} ({reason})" for name, reason in kept]
@@ -311,6 +311,18 @@ def _notes(
     elif compilation.is_float:
         notes += _float_layers_note(compilation, given)
     return tuple(notes if given.path is not None else map(in_python, notes))
+
+
+def _streaming_note(compilation: Compilation) -> list[str]:
+    """Where the arena is fullest, if that is not while rows of a streamed input come."""
+    pushed = [item for item in compilation.plan.reports if item.name == "push_input"]
+    if not any(item.after_bytes >= item.before_bytes for item in pushed):
+        return []
+    peak = peak_description(compilation.manifest)
+    return [
+        "--stream-input saves no memory here, since the whole input would be gone, too, when the "
+        f"arena is fullest: {peak}; leave it out"
+    ]
 
 
 def _float_layers_note(compilation: Compilation, given: GivenModel) -> list[str]:

@@ -34,6 +34,17 @@ def test_what_streaming_saves_is_said_and_shown(glowmcu_cli: Run) -> None:
     assert "push_input" in ended.out
     assert "image/rows" in ended.out, "the arena map has the ring"
     assert "push_input" in Path("report.html").read_text()
+    assert "saves no memory here" not in ended.out
+
+
+def test_streaming_that_saves_nothing_is_told_where_the_arena_is_fullest(glowmcu_cli: Run) -> None:
+    ended = glowmcu_cli("compile", "digits.tflite", *STREAM, "--json")
+    whole = glowmcu_cli("compile", "digits.tflite", *STREAM[:4], "-o", "whole", "--json")
+    body, (note,) = json.loads(ended.out), json.loads(ended.out)["notes"]
+    assert body["arena_bytes"] >= json.loads(whole.out)["arena_bytes"]
+    assert note.startswith("--stream-input saves no memory here")
+    assert "when the arena is fullest: step 4 conv_2d with " in note
+    assert json.loads(whole.out)["notes"] == []
 
 
 def test_an_input_larger_than_the_board_fits_when_it_is_streamed(glowmcu_cli: Run) -> None:
