@@ -32,7 +32,8 @@ class Stream:
 
 def read_stream(path: Path, manifest: Manifest) -> Stream:
     """From arrays named as inputs are: T[invocations, *shape], or the rows of all invocations one
-    behind the other, as a microphone gives them. An .npy or .wav file has the only input.
+    behind the other, as a microphone gives them: of a pipeline these begin where its first window
+    does, as what is pushed. An .npy or .wav file has the only input.
 
     Raises GM730 for a file that has no such arrays.
     """
@@ -52,15 +53,17 @@ def read_stream(path: Path, manifest: Manifest) -> Stream:
     given = [array for array in found if array is not None]
     if manifest.size is not None:
         manifest = manifest.at(manifest.size_of([array.shape[1:] for array in given]))
+    pipeline = manifest.pipeline
+    zeros = pipeline.backlog * pipeline.sample_elements if pipeline else 0
     columns, notes = [], [*sound_notes]
     for entry, array in zip(manifest.inputs, given, strict=True):
-        column = _invocations(array, entry)
+        column = _invocations(array, entry, zeros)
         if column is None:
             got = f"{array.dtype}[{'x'.join(map(str, array.shape))}]"
             hint = "" if str(array.dtype) == entry.dtype else input_hint(entry, array)
             raise _unfit(path, manifest, f"has {got} for input {entry.name!r}", hint)
         columns.append(column)
-        left = array.size - column.size
+        left = (array.size + zeros - column.size) if array.shape[1:] != entry.shape else 0
         if left:
             notes.append(
                 f"{entry.name}: the last {left} of {array.size} values are left over, "
@@ -116,13 +119,16 @@ def heard(manifest: Manifest, measured: Sequence[Measurement]) -> tuple[str, ...
     for run, number in (item for item in found if item[1] >= 0):
         when = f"in run {run}"
         if pipeline.sample_rate:
-            when = f"at {(run + 1) * pipeline.hop / pipeline.sample_rate:.2f} s"
+            heard_samples = (run + 1) * pipeline.hop - pipeline.backlog
+            when = f"at {heard_samples / pipeline.sample_rate:.2f} s"
         said.append(f"decision: {class_text(manifest.labels, number)} is detected {when}")
     return tuple(said) or ("decision: nothing is detected",)
 
 
-def _invocations(array: Array, entry: TensorEntry) -> Array | None:
-    """T[invocations, *shape], of rows as many as make whole ones; None for what does not fit."""
+def _invocations(array: Array, entry: TensorEntry, zeros: int) -> Array | None:
+    """T[invocations, *shape], of rows behind so many zeros as many as make whole ones; None for
+    what does not fit.
+    """
     if str(array.dtype) != entry.dtype:
         return None
     if array.ndim and array.shape[1:] == entry.shape:
@@ -131,7 +137,8 @@ def _invocations(array: Array, entry: TensorEntry) -> Array | None:
     if array.ndim != 1 and (not array.ndim or [n for n in array.shape[1:] if n > 1] != row):
         return None
     size = math.prod(entry.shape)
-    return array.reshape(-1)[: array.size // size * size].reshape(-1, *entry.shape)
+    flat = np.concatenate([np.zeros(zeros, array.dtype), array.reshape(-1)])
+    return flat[: flat.size // size * size].reshape(-1, *entry.shape)
 
 
 def _array(arrays: dict[str, Array], name: str, manifest: Manifest) -> Array | None:

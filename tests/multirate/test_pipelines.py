@@ -11,6 +11,7 @@ import pytest
 import glowmcu
 from benchmarks.misra import unexplained
 from glowmcu.api.pipeline_files import read_pipeline
+from glowmcu.cli.stream_file import read_stream
 from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.input_options import InputOptions
@@ -21,6 +22,7 @@ from glowmcu.ir.text import parse_graph, parse_program, print_graph, print_progr
 from glowmcu.multirate.compilation import compile_pipeline
 from glowmcu.ops.registry import load_operations
 from glowmcu.pipeline import application_graph
+from glowmcu.report.classes import new_results
 from glowmcu.verify.executors import executor
 from tests.bundle.test_use import build, c_array, run_program, selftest_result
 from tests.memplan.spatial_models import SpatialModel, Window
@@ -218,6 +220,29 @@ def test_samples_may_come_in_any_pieces(seed: int, tmp_path: Path) -> None:
     done = build(tmp_path, text, [bundle.path], ["-fsanitize=address,undefined"])
     assert done.returncode == 0, done.stderr
     assert run_program(tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_sound_from_a_file_is_heard_as_if_it_were_pushed(seed: int, tmp_path: Path) -> None:
+    """Windows begin with its first sample, also where they are no whole number of runs."""
+    uneven = [p for p in map(random_pipeline, range(30)) if p.networks[0].rows % p.hops[0]]
+    pipeline = uneven[seed]
+    samples, results = samples_for(pipeline, RUNS)
+    wanted = [item[0] for found in results for item in found]
+    bundle = glowmcu.compile(pipeline.write(tmp_path), output=tmp_path / "out", name="pipe")
+    np.save(tmp_path / "sound.npy", samples.reshape(-1))
+    stream = read_stream(tmp_path / "sound.npy", bundle.manifest)
+    session = bundle.session()
+    runs = [session.run(arrays)[0] for arrays in stream.inputs]
+    heard = [runs[run] for run in new_results(bundle.manifest, len(runs))]
+    assert len(heard) == len(wanted) > 0
+    for found, want in zip(heard, wanted, strict=True):
+        assert np.array_equal(found.reshape(-1), want.reshape(-1))
+    assert "zeros, so that the first window begins" in (bundle.path / "pipe.h").read_text()
+    # Whole runs are the application's: nothing comes before them.
+    np.save(tmp_path / "runs.npy", np.stack([arrays[0] for arrays in stream.inputs]))
+    again = read_stream(tmp_path / "runs.npy", bundle.manifest).inputs
+    assert all(np.array_equal(a[0], b[0]) for a, b in zip(again, stream.inputs, strict=True))
 
 
 def test_the_self_test_runs_every_stage(tmp_path: Path) -> None:
