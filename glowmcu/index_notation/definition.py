@@ -48,14 +48,16 @@ class Definition:
 
     @property
     def is_function(self) -> bool:
-        """Whether it is a function of one tensor, element by element: of every shape with as many
-        axes, and so of a stored byte, too.
+        """Whether it is a function of one float32 tensor, element by element: of every shape with
+        as many axes, and so of a stored byte, too.
         """
         if len(self.inputs) != 1 or len(self.outputs) != 1:
             return False
         x, y = self.inputs[0], self.outputs[0]
         plain = x.sizes == y.sizes and len(set(x.sizes)) == len(x.sizes) > 0
-        if not plain or not all(map(str.isidentifier, x.sizes)) or x.dtype != y.dtype != "int32":
+        if not plain or not all(map(str.isidentifier, x.sizes)):
+            return False
+        if (x.dtype, y.dtype) != ("float32", "float32"):
             return False
         return all(_is_of_an_element(each, self.attributes) for each in self.statements)
 

@@ -77,6 +77,32 @@ def test_what_depends_on_the_place_is_no_function_of_an_element(old: str, new: s
     assert not read_definition(SWISH.replace(old, new)).is_function
 
 
+@pytest.mark.parametrize("result", ["float32", "int32"])
+@pytest.mark.parametrize("operand", ["float32", "int32"])
+def test_a_definition_of_one_element_takes_and_gives_every_dtype(
+    operand: str, result: str, tmp_path: Path
+) -> None:
+    b = ModelBuilder()
+    x = b.input("x", (3, 7), operand)
+    y = b.tensor("y", (3, 7), result)
+    b.custom_op("Steps", [x], [y])
+    b.output(y)
+    model, steps = tmp_path / "m.tflite", tmp_path / "steps.py"
+    model.write_bytes(b.finish())
+    chosen = "where(x[b, c] > 4, 3, 1)"
+    chosen = f"float({chosen})" if result == "float32" else chosen
+    steps.write_text(f'''
+def steps(x: "{operand}[B, C]") -> "y: {result}[B, C]":
+    y[b, c] = {chosen}
+''')
+    bundle = glowmcu.compile(model, custom={"Steps": steps}, output=tmp_path / "out")
+    given = np.arange(21).reshape(3, 7).astype(operand)
+    (found,) = bundle.run([given])
+    assert str(found.dtype) == result
+    assert np.array_equal(found, np.where(given > 4, 3, 1))
+    assert glowmcu.verify(bundle, ["host"], model=model, samples=3).passed
+
+
 def test_names_with_marks_and_operators_that_nobody_reads_are_verified(tmp_path: Path) -> None:
     b = ModelBuilder()
     x = b.input("x", (3, 7), "float32")
