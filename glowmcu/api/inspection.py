@@ -160,12 +160,13 @@ def _with_inferred_types(model: ModelSummary, graph: Graph) -> ModelSummary:
             for tensor in tensors
         )
 
-    # An operator's last node makes its results, whatever it calls them.
+    # An operator's last node makes its results, whatever it calls them; not so several results of
+    # a graph in it, each of a node of its own.
     last = {index: node for node in graph.nodes if (index := source_index(node)) is not None}
     for op in model.operators:
-        if op.index in last:
-            made = last[op.index].outputs
-            values.update(zip((tensor.name for tensor in op.outputs), made, strict=False))
+        made = last[op.index].outputs if op.index in last else ()
+        if len(made) == len(op.outputs):
+            values.update(zip((tensor.name for tensor in op.outputs), made, strict=True))
     operators = tuple(replace(op, outputs=known(op.outputs)) for op in model.operators)
     return replace(
         model, inputs=known(model.inputs), outputs=known(model.outputs), operators=operators

@@ -83,6 +83,7 @@ class Inside:
     def __init__(self, outer: GraphBuilder) -> None:
         self._outer = outer
         self.builder = GraphBuilder()
+        self.builder.around = outer.around
         self.builder.model_inputs = self._model_inputs
         self.given: dict[Value, Value] = {}
         self._constants: dict[Value, Value] = {}

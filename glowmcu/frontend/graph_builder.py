@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,6 +87,18 @@ class GraphBuilder:
         #: Names of the model's inputs behind an input of this graph: inside of another one it is
         #: something else.
         self.model_inputs: Callable[[Value], tuple[str, ...]] = _own_name
+        #: Operators around the nodes to come: goes before what these say as their source.
+        self.around = ""
+
+    @contextmanager
+    def inside_of(self, source: str) -> Iterator[None]:
+        """What is made here is of a graph in the operator `source`."""
+        before = self.around
+        self.around = f"{before}{source}, "
+        try:
+            yield
+        finally:
+            self.around = before
 
     def mark(self) -> Mark:
         """What is there now, for `rewind`."""
@@ -160,6 +173,7 @@ class GraphBuilder:
         elif self._is_shape_arithmetic(inputs, values):
             self._fold(operation, inputs, values, signature)
         else:
+            source = f"{self.around}{source}"
             self.nodes.append(Node(operation, tuple(inputs), values, names[0], source))
         return values
 

@@ -93,7 +93,9 @@ def summarize_graph(model: ModelSummary, graph: Graph) -> ModelSummary:
 
 
 def source_index(node: Node) -> int | None:
-    """The operator of the file that a node comes from, by its number there."""
+    """The operator of the file that a node comes from, by its number there; of a node from a graph
+    inside of an operator it is that one.
+    """
     words = node.source.split()
     return int(words[1]) if len(words) > 1 and words[1].isdecimal() else None
 

@@ -44,7 +44,8 @@ def write_out(
     for record, found in zip(graph.inputs, operands, strict=True):
         expect_declared(op, record, found)
         inner.give(record.name, found)
-    import_nodes(inner, op)
+    with inner.builder.inside_of(f"node {op.index} {op.kind}"):
+        import_nodes(inner, op)
     return [_result(inner, name) for name in graph.outputs]
 
 

@@ -258,6 +258,12 @@ def subgraph_results(inner: Import, op: OperatorRecord, operands: Sequence[Value
         )
     for position, value in enumerate(operands):
         inner.give(position, value)
+    with inner.builder.inside_of(f"operator {op.index} {op.name}"):
+        _import_operators(inner, op)
+    return [inner.tensor_value(index) for index in inner.model.outputs]
+
+
+def _import_operators(inner: Import, op: OperatorRecord) -> None:
     importers = importers_with(inner.custom, load_importers())
     for each in inner.model.operators:
         where = f"in a subgraph of {op.name}, operator {each.index} {each.name}"
@@ -271,4 +277,3 @@ def subgraph_results(inner: Import, op: OperatorRecord, operands: Sequence[Value
             raise Unsupported(cause.code, message, cause.hint, cause.bind) from cause
         except DECODE_ERRORS as cause:
             raise Unsupported("GM101", f"{where} is damaged: {described(cause)}") from cause
-    return [inner.tensor_value(index) for index in inner.model.outputs]
