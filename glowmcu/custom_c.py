@@ -125,7 +125,7 @@ class CustomFile:
     @property
     def header(self) -> str:
         """What the file is called in a bundle: its name, and a digest, since two may have one."""
-        stem = re.sub(r"\W+", "_", Path(self.name).stem)[:24].lower()
+        stem = re.sub(r"\W+", "_", Path(self.name).stem, flags=re.ASCII)[:24].lower()
         kind = "def_" if self.is_definition else ""
         return f"custom_{kind}{stem}_{hashlib.sha256(self.text.encode()).hexdigest()[:8]}.h"
 

@@ -19,7 +19,7 @@ def swish(x: "float32[B, C]", beta: float = 1.5) -> "y: float32[B, C]":
 
 
 def save(folder: Path) -> Path:
-    path = folder / "swish.py"
+    path = folder / "straße.py"
     path.write_text(SWISH)
     return path
 
