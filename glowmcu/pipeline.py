@@ -23,6 +23,7 @@ from glowmcu.delegation.compilation import fitted_with_regions
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.bundle_files import listed, unlisted_files
 from glowmcu.emit_c.c_text import bundle_name, check_bundle_name
+from glowmcu.emit_c.custom_names import check_custom_names
 from glowmcu.emit_c.golden_text import GoldenVector
 from glowmcu.emit_c.licenses import licensed
 from glowmcu.emit_c.packages.details import package_details
@@ -311,6 +312,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         delegation=model.delegation,
     )  # fmt: skip
     files, manifest = unlisted_files(plan.program, selections, facts)
+    check_custom_names(files.outlines, options.name, options.inputs.custom.values())
     files = files.joined(_firmware_files(options, manifest, facts.vectors))
     files = licensed(files, options.name, options.packaging.details.license)
     files, manifest = listed(files, manifest)

@@ -8,7 +8,8 @@ import pytest
 
 import glowmcu
 from glowmcu.cli.input_arguments import parse_custom
-from glowmcu.custom_c import read_custom
+from glowmcu.custom_c import CustomFile, read_custom
+from glowmcu.emit_c.custom_names import check_custom_names
 from glowmcu.errors import GlowmcuError
 from tests.custom.test_custom_c import CLIP, clip_model, save
 
@@ -54,6 +55,29 @@ def test_c_that_is_wrong_is_found_before_a_bundle_is_written(
     assert said in str(caught.value)
     assert "op.c" in str(caught.value)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("function", ["out_run", "k_0"])
+def test_a_function_that_is_called_as_one_of_the_bundle_is_refused_before_there_is_one(
+    function: str, tmp_path: Path
+) -> None:
+    custom = {"AcmeClip": save(tmp_path, CLIP.replace("clip_rows", function))}
+    with pytest.raises(GlowmcuError) as caught:
+        glowmcu.compile(clip_model(tmp_path), custom=custom, name="out", output=tmp_path / "out")
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.where) == ("GM762", "op.c")
+    assert f"{function} is a function of this C and of the bundle 'out'" in problem.message
+    assert not (tmp_path / "out").exists()
+
+
+def test_only_a_name_that_is_taken_is_refused() -> None:
+    custom = CustomFile("op.c", CLIP)
+    own = {custom.header: CLIP, "m.c": "static void k_0(void)\n{\n    clip_rows(x, y);\n}\n"}
+    check_custom_names(own, "m", [custom])
+    kernels = {**own, "glowmcu_x.h": "static inline float *clip_rows(const float *x)\n"}
+    for taken in (kernels, {**own, "m.h": "#define clip_rows(x) (x)\n"}):
+        with pytest.raises(GlowmcuError, match="clip_rows is a function of this C and"):
+            check_custom_names(taken, "m", [custom])
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\r"], ids=["CRLF", "CR"])
