@@ -80,7 +80,10 @@ def run_search(
     observer: TuningObserver | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
-    """Search until nothing better is near, a limit is reached or the user interrupts."""
+    """Search until nothing better is near, a limit is reached or the user interrupts.
+
+    Raises KeyboardInterrupt where an interrupt comes before a trial fits the budget.
+    """
     runner = _Runner(settings, state, observer, clock)
     evaluator = Evaluator(job)
     stopped = ""
@@ -90,6 +93,8 @@ def run_search(
             stages = search(settings.start, settings.bounds, evaluator.rank)
             runner.run(stages, evaluate)
     except KeyboardInterrupt:
+        if best_of(runner.trials, runner.budget) is None:
+            raise
         stopped = "interrupted"
     except _Stop as cause:
         stopped = str(cause)

@@ -59,6 +59,24 @@ def test_an_interrupted_search_goes_on_where_it_was(
     assert len(fresh) == len(whole.trials) - trials_before
 
 
+@pytest.mark.parametrize("trials_before", [0, 1])
+def test_an_interrupt_before_anything_fits_is_no_outcome(
+    trials_before: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate, path = Evaluator.evaluate, tmp_path / "trials.jsonl"
+
+    def interrupted(self: Evaluator, options: QuantizationOptions) -> Trial:
+        if len(StateFile(path, "key")) == trials_before:
+            raise KeyboardInterrupt
+        return evaluate(self, options)
+
+    monkeypatch.setattr(Evaluator, "evaluate", interrupted)
+    nothing = Settings(trials=30, budget=Budget(flash_bytes=1))
+    with pytest.raises(KeyboardInterrupt):
+        run_search(small_job(), nothing, StateFile(path, "key"))
+    assert len(StateFile(path, "key")) == trials_before
+
+
 def test_trials_of_other_data_are_not_taken_up(tmp_path: Path) -> None:
     path = tmp_path / "trials.jsonl"
     StateFile(path, "old").add(Trial(QuantizationOptions()))
