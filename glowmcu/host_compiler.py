@@ -7,12 +7,14 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from glowmcu import installation
-from glowmcu.errors import error
+from glowmcu.errors import GlowmcuError, error
 
 STRICT_FLAGS = (
     "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror",
@@ -21,18 +23,40 @@ STRICT_FLAGS = (
 
 #: How far libraries are optimized.
 LEVEL = "-O2"
+#: Of a library's folder, and its name there.
+_PREFIX, _FILE = "glowmcu-", "bundle.so"
 
 
 class SharedLibrary:
-    """A shared library in a folder of its own, which is removed with it."""
+    """A shared library that is compiled once and loaded as often as anybody likes. It has a file
+    only while it is made and loaded, so that a process that is killed leaves none.
+    """
 
     def __init__(self) -> None:
+        self.content = b""
+
+    @contextmanager
+    def file(self) -> Iterator[Path]:
+        """To load it from. On Windows, where what is loaded cannot go, it stays as long as this."""
+        if os.name == "nt":
+            yield self._kept_file
+            return
+        with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
+            yield self._written(Path(folder))
+
+    @cached_property
+    def _kept_file(self) -> Path:
         from multiprocessing.util import Finalize
 
-        folder = tempfile.mkdtemp(prefix="glowmcu-")
-        self.path = Path(folder) / "bundle.so"
+        folder = tempfile.mkdtemp(prefix=_PREFIX)
         # Runs in workers of pools, too, which end without what `atexit` would do.
         Finalize(self, shutil.rmtree, (folder, True), exitpriority=0)
+        return self._written(Path(folder))
+
+    def _written(self, folder: Path) -> Path:
+        path = folder / _FILE
+        path.write_bytes(self.content)
+        return path
 
 
 def host_command() -> list[str]:
@@ -94,29 +118,37 @@ def loaded(ffi: Any, library: SharedLibrary) -> Any:  # noqa: ANN401 - cffi has 
     """The library, to call its functions through `ffi`. Raises GM602 if it is not for here: where
     firmware is built CC may name a cross compiler, and an old gcc on Windows makes 32 bits.
     """
-    try:
-        return ffi.dlopen(str(library.path))
-    except OSError as problem:
-        command, path = " ".join(host_command()), str(library.path)
-        reason = str(problem).partition(".  Additionally")[0].rpartition(path)[2].strip("': ")
-        hint = (
-            "CC=gcc, or another compiler for this computer and this Python's "
-            f"{8 * ffi.sizeof('void *')} bits; GLOWMCU_ARM_GCC names that for Arm"
-        )
-        if "failed to map segment" in reason:  # Linux, of a file system mounted with noexec
-            where = library.path.parents[1]
-            hint = f"TMPDIR=DIR, a folder that programs may run from: {where} is none"
-        message = f"this computer cannot load what {command} makes: {reason}"
-        raise error("GM602", message, hint=hint) from problem
+    with library.file() as file:
+        try:
+            return ffi.dlopen(str(file))
+        except OSError as problem:
+            raise _not_loaded(ffi, file, str(problem)) from problem
+
+
+def _not_loaded(ffi: Any, file: Path, said: str) -> GlowmcuError:  # noqa: ANN401 - cffi has no types
+    command, path = " ".join(host_command()), str(file)
+    reason = said.partition(".  Additionally")[0].rpartition(path)[2].strip("': ")
+    hint = (
+        "CC=gcc, or another compiler for this computer and this Python's "
+        f"{8 * ffi.sizeof('void *')} bits; GLOWMCU_ARM_GCC names that for Arm"
+    )
+    if "failed to map segment" in reason:  # Linux, of a file system mounted with noexec
+        hint = f"TMPDIR=DIR, a folder that programs may run from: {file.parents[1]} is none"
+    return error("GM602", f"this computer cannot load what {command} makes: {reason}", hint=hint)
 
 
 def complaint(command: Sequence[str], library: SharedLibrary) -> str:
     """Compile to `library`; what the compiler says where it refuses, else nothing."""
-    done = subprocess.run(
-        [*command, "-o", str(library.path)],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    return "" if done.returncode == 0 else done.stderr[:2000] or "it gives no reason"
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
+        path = Path(folder) / _FILE
+        done = subprocess.run(
+            [*command, "-o", str(path)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if done.returncode == 0:
+            library.content = path.read_bytes()
+            return ""
+    return done.stderr[:2000] or "it gives no reason"

@@ -215,7 +215,8 @@ class _Loaded:
         arguments = [array.tobytes() for array in inputs]
         arguments += [bytes([_FILLS[0]]) * size for size in blocks]
         numbers = op.parameters(signature)
-        said = trial_call(self._library.path, _NAME, (*arguments, *numbers))
+        with self._library.file() as path:
+            said = trial_call(path, _NAME, (*arguments, *numbers))
         if said:
             raise _wrong(op, said)
 

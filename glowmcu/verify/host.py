@@ -142,7 +142,7 @@ class HostSession:
         self._manifest = manifest = read_manifest(bundle_dir)
         self._pieces = pieces
         self._declare()
-        # While a session has it, the library's file stays.
+        # While a session has it, the library's file stays where it has one.
         self._file = host_library(bundle_dir, manifest, extra_flags)
         self._loaded = loaded(self._ffi, self._file)
         self._connected = None if connect is None else connect(self._ffi, self._loaded)

@@ -38,7 +38,7 @@ def host_library(bundle_dir: Path, manifest: Manifest, extra: Sequence[str]) -> 
     command = [*library_command(extra), f"-I{bundle_dir}", *sources]
     key = _digest(command, [bundle_dir / name for name in (*manifest.sources, *manifest.headers)])
     library = _libraries.get(key)
-    if library is None or not library.path.is_file():
+    if library is None:
         library = SharedLibrary()
         refused = complaint(command, library)
         if refused:

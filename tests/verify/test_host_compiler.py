@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import glowmcu
-from glowmcu.host_compiler import host_command, loaded, missing_compiler
+from glowmcu.host_compiler import SharedLibrary, host_command, loaded, missing_compiler
 
 MODEL = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -72,10 +73,9 @@ def test_a_cross_compiler_is_no_compiler_for_this_computer(
     assert "CC=gcc" in (raised.value.problems[0].hint or "")
 
 
-def test_a_folder_that_no_program_may_run_from_is_named(tmp_path: Path) -> None:
-    class Library:
-        path = tmp_path / "glowmcu-x" / "bundle.so"
-
+def test_a_folder_that_no_program_may_run_from_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Ffi:
         def dlopen(self, path: str) -> object:
             raise OSError(
@@ -85,7 +85,8 @@ def test_a_folder_that_no_program_may_run_from_is_named(tmp_path: Path) -> None:
         def sizeof(self, kind: str) -> int:
             return 8
 
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(glowmcu.GlowmcuError, match="failed to map segment") as raised:
-        loaded(Ffi(), Library())  # type: ignore[arg-type]
+        loaded(Ffi(), SharedLibrary())
     assert f"{tmp_path} is none" in (raised.value.problems[0].hint or "")
     assert "TMPDIR" in (raised.value.problems[0].hint or "")

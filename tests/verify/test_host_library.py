@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import subprocess
+import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -14,7 +17,8 @@ import glowmcu
 from glowmcu.verify import host_library
 from glowmcu.verify.host_library import host_compiler
 
-MODEL = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
+REPO = Path(__file__).resolve().parents[2]
+MODEL = REPO / "examples" / "digits" / "digits_int8.tflite"
 
 
 @pytest.fixture
@@ -72,16 +76,40 @@ def test_only_so_many_libraries_are_kept(
     assert count(compilations) == before + 3
 
 
-def run_in_a_worker(path: Path) -> list[Path]:
-    """Folders of libraries once the bundle has run."""
+#: Runs a bundle, says what is in TMPDIR, and is killed before it could tidy up.
+KILLED = """
+import os, signal, sys, tempfile
+import numpy as np, glowmcu
+bundle = glowmcu.load(sys.argv[1])
+entry = bundle.manifest.inputs[0]
+for _ in range(2):
+    bundle.run([np.zeros(entry.shape, entry.dtype)])
+print(os.listdir(tempfile.gettempdir()), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps what is loaded")
+def test_a_process_that_is_killed_leaves_no_library(tmp_path: Path) -> None:
+    bundle = glowmcu.compile(MODEL, output=tmp_path / "b", name="digits")
+    (tmp_path / "temporary").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(bundle.path)],
+        cwd=REPO, env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == -9
+    assert done.stdout == "[]\n"
+
+
+def run_in_a_worker(path: Path) -> None:
     bundle = glowmcu.load(path)
     entry = bundle.manifest.inputs[0]
     bundle.run([np.zeros(entry.shape, entry.dtype)])
-    return sorted(Path(tempfile.gettempdir()).glob("glowmcu-*/bundle.so"))
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_a_worker_takes_the_libraries_along_that_it_made(
+def test_a_worker_leaves_no_library(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", None)
@@ -89,7 +117,9 @@ def test_a_worker_takes_the_libraries_along_that_it_made(
     ours, theirs = [
         glowmcu.compile(MODEL, output=tmp_path / name, name=name) for name in ("ours", "theirs")
     ]
-    (kept,) = run_in_a_worker(ours.path)
+    run_in_a_worker(ours.path)
     with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as pool:
-        assert len(pool.submit(run_in_a_worker, theirs.path).result()) == 2
-    assert sorted(tmp_path.glob("glowmcu-*")) == [kept.parent]
+        for path in (theirs.path, ours.path):
+            pool.submit(run_in_a_worker, path).result()
+    run_in_a_worker(ours.path)
+    assert not list(tmp_path.glob("glowmcu-*"))
