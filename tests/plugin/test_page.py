@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +52,28 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     about = project["project"]
     folder = tmp_path_factory.mktemp("page") / "site"
     return write_package(folder, about["name"], entries, files, about["version"])
+
+
+@pytest.mark.slow
+def test_pip_builds_the_package_as_it_stands_on_the_page(tmp_path: Path) -> None:
+    pytest.importorskip("build")
+    files = {block.title: block.text for block in blocks(TEXT) if block.title}
+    names = {"pyproject.toml", *(title for title in files if title.startswith("acme_"))}
+    for name in names:
+        (tmp_path / name).write_text(files[name], encoding="utf-8")
+    command = [sys.executable, "-m", "build", "--wheel", "--outdir", "dist", "."]
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {name for name in archive.namelist() if "/" not in name}
+        (entries,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
+        groups = re.findall(r"^\[(.*)\]$", archive.read(entries).decode(), re.MULTILINE)
+    assert packed == names - {"pyproject.toml"}
+    assert set(groups) == set(TOML.loads(files["pyproject.toml"])["project"]["entry-points"])
 
 
 def test_every_group_has_its_row() -> None:
