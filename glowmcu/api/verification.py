@@ -314,6 +314,10 @@ def request_of_bundle(
     """How the bundle was quantized; None if it was not. Raises GM615, GM616."""
     name, _, digest = said.get("profile", "").rpartition(":")
     shown = "the profile given" if isinstance(profile, Profile) else profile
+    # Of samples, or an object in Python, there is no file whose name could be told.
+    made = {"samples": "a profile of samples", "profile": "a profile"}.get(
+        name, f"the profile {name}"
+    )
     if profile is None or isinstance(profile, Profile):
         measured = profile
     else:
@@ -322,7 +326,7 @@ def request_of_bundle(
     if got != digest:
         raise error(
             "GM615",
-            f"the bundle was quantized by {f'the profile {name} ({digest})' if name else 'none'}; "
+            f"the bundle was quantized by {f'{made} ({digest})' if name else 'none'}; "
             f"got {f'{shown} ({got})' if got else 'none'}",
             where,
             "with --model, pass the same --profile as to `glowmcu compile`, or the profile that "

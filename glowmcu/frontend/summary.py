@@ -16,11 +16,13 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Constant
 
 Size = int | str | None
+#: What ONNX calls otherwise than all others do.
+_ONNX_WORDS = {"FLOAT": "float32", "DOUBLE": "float64"}
 
 
 @dataclass(frozen=True)
 class TensorSummary:
-    """`sizes` are ints, symbols, or None if the file says nothing; `dtype` in the file's word.
+    """`sizes` are ints, symbols, or None if the file says nothing; `dtype` as numpy calls it.
 
     `sizes` itself is None if even the rank is unknown.
     """
@@ -122,9 +124,10 @@ def _tflite_tensor(record: TensorRecord) -> TensorSummary:
 
 def _of_onnx(model: OnnxRecord) -> ModelSummary:
     inputs = tuple(
-        TensorSummary(record.name, record.type_name.lower(), record.sizes)
+        TensorSummary(record.name, _ONNX_WORDS.get(record.type_name, record.type_name.lower()),
+                      record.sizes)
         for record in model.inputs
-    )
+    )  # fmt: skip
     operators = tuple(
         OperatorSummary(
             op.index,

@@ -185,6 +185,7 @@ def test_inspect_infers_what_the_file_leaves_open(glowmcu_cli: Run) -> None:
     body = json.loads(glowmcu_cli("inspect", "net.onnx", *FIXED, "--json").out)
     assert body["problems"] == []
     assert body["operators"][0]["macs"] == 24
+    assert body["inputs"][0]["dtype"] == "float32"
     assert body["outputs"][0] == {
         "name": "y", "shape": [3, 2], "dtype": "float32", "scales": [], "zero_points": [],
     }  # fmt: skip

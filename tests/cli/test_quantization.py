@@ -237,6 +237,16 @@ def test_verify_with_a_model_wants_the_profile_of_the_bundle(
     assert re.match(rf"error\[GM615\]: the bundle was quantized {said}\n", ended.err), ended.err
 
 
+@pytest.mark.parametrize("is_measured", [True, False])
+def test_a_profile_that_is_no_file_has_no_name(is_measured: bool, cli: Run) -> None:
+    measured = glowmcu.profile("float.tflite", "samples.npy") if is_measured else None
+    samples = None if is_measured else "samples.npy"
+    glowmcu.compile("float.tflite", profile=measured, samples=samples, output="out")
+    ended = cli("verify", "out", "--model", "float.tflite")
+    said = "a profile" if is_measured else "a profile of samples"
+    assert re.match(rf"error\[GM615\]: the bundle was quantized by {said} \(\w+\); got", ended.err)
+
+
 #: Title, exit code, arguments.
 REFUSED: list[tuple[str, int, str]] = [
     ("samples of another shape", USAGE, "profile float.tflite --samples wrong_shape.npy"),
