@@ -16,16 +16,31 @@ from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Array, Constant, Operation
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.activation import Abs, HardSwish, LeakyRelu, Neg, Relu
+from glowmcu.ops.cast import Cast
+from glowmcu.ops.comparison import (
+    Equal,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    LogicalAnd,
+    LogicalNot,
+    LogicalOr,
+    LogicalXor,
+    NotEqual,
+    Select,
+)
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.copy import Copy
 from glowmcu.ops.division import Div
 from glowmcu.ops.elementwise import Add, Maximum, Minimum, Mul, Prelu, SquaredDifference, Sub
+from glowmcu.ops.gather import Gather
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 from glowmcu.ops.moments import MeanVarianceNormalization
 from glowmcu.ops.multiply_add import MultiplyAdd
 from glowmcu.ops.normalization import L2Normalization, LogSoftmax, Softmax
-from glowmcu.ops.padding import Pad
+from glowmcu.ops.padding import MirrorPad, Pad
 from glowmcu.ops.parametric_activation import (
     Celu,
     HardSigmoid,
@@ -50,7 +65,15 @@ from glowmcu.ops.real_functions import (
     Square,
     Tan,
 )
-from glowmcu.ops.reduction import Mean, ReduceMax, ReduceMin, Sum
+from glowmcu.ops.reduction import (
+    Mean,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    ReduceSumAbsolute,
+    ReduceSumSquare,
+    Sum,
+)
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Slice, Split
 from glowmcu.ops.space import DepthToSpace, SpaceToDepth
@@ -85,6 +108,40 @@ def alike(op: Operation, *shapes: tuple[int, ...], results: int = 1) -> Step:
     return op, shapes, results
 
 
+def choices() -> Graph:
+    """Comparisons and logic as 0 and 1, and what they choose; half of the numbers are equal."""
+    builder, bool_ = GraphBuilder(), TensorType((), ElementType.BOOL)
+    a, b, row = (
+        Value(real(*shape), name) for name, shape in zip("abr", (_PLANE, _PLANE, (7,)), strict=True)
+    )
+    whole_a, whole_b = (builder.add_node(Sign(), [x], [real()], ["s"], "")[0] for x in (a, b))
+
+    def found(op: Operation, *operands: Value) -> Value:
+        (result,) = builder.add_node(op, operands, [bool_], [op.name], "")
+        return result
+
+    kinds = (Equal(), NotEqual(), Greater(), GreaterEqual(), Less(), LessEqual())
+    known = [found(op, whole_a, whole_b) for op in kinds]
+    known += [found(op, *known[1:3]) for op in (LogicalAnd(), LogicalOr(), LogicalXor(), Equal())]
+    known += [found(LogicalNot(), known[0]), found(Greater(), whole_a, row)]
+    chosen = [
+        *(builder.add_node(Cast(), [x], [real()], ["cast"], "")[0] for x in known),
+        *builder.add_node(Select(), [known[2], a, row], [real()], ["chosen"], ""),
+        *builder.add_node(Select(), [known[2], row, b], [real()], ["other"], ""),
+    ]
+    return builder.graph([a, b, row], chosen)
+
+
+def gathered() -> Graph:
+    """By known indices, of which some are outside."""
+    builder, x = GraphBuilder(), Value(real(2, 5, 3), "x")
+    chosen: list[Value] = []
+    for axis, indices in ((0, 1), (1, [[4, 0], [2, 9]]), (2, [2, -1, 1])):
+        known = builder.add_constant(np.array(indices, np.int32), "indices")
+        chosen += builder.add_node(Gather(axis), [x, known], [real()], [f"y{axis}"], "")
+    return builder.graph([x], chosen)
+
+
 _PLANE = (2, 7)
 FAMILIES: dict[str, Callable[[], Graph]] = {
     "layers": lambda: graph_of(
@@ -103,6 +160,8 @@ FAMILIES: dict[str, Callable[[], Graph]] = {
         alike(MeanVarianceNormalization(center=False), _PLANE),
         alike(Mean((1, 2)), (2, 3, 4, 5)), alike(Sum((0,), keep_dims=True), _PLANE),
         alike(ReduceMax((1,)), _PLANE), alike(ReduceMin((0, 1)), _PLANE),
+        alike(ReduceProd((1,)), _PLANE), alike(ReduceSumSquare((0,), keep_dims=True), _PLANE),
+        alike(ReduceSumAbsolute((0, 1)), _PLANE),
     ),
     "arithmetic": lambda: graph_of(
         alike(Add((0.0, 1.0)), _PLANE, _PLANE), alike(Sub(), (2, 1), (7,)),
@@ -120,6 +179,8 @@ FAMILIES: dict[str, Callable[[], Graph]] = {
             Swish(1.5), HardSigmoid(), Reciprocal(), Power(2.0),
         ))
     ),
+    "choices": choices,
+    "gathered": gathered,
     "movement": lambda: graph_of(
         alike(Reshape((7, 2)), _PLANE), alike(Copy(), _PLANE),
         alike(Transpose((2, 0, 1)), (2, 3, 5)),
@@ -127,6 +188,8 @@ FAMILIES: dict[str, Callable[[], Graph]] = {
         alike(Slice((0, 6), (2, 3), (1, -2)), _PLANE), alike(Split(1, (3, 4)), _PLANE, results=2),
         alike(Split(0, (1, 1), drop_axis=True), _PLANE, results=2),
         alike(Pad(((1, 0), (2, 3)), -0.5), _PLANE), alike(Tile((2, 3)), _PLANE),
+        alike(MirrorPad(((1, 0), (2, 3))), _PLANE),
+        alike(MirrorPad(((0, 2), (3, 1)), edge_twice=True), _PLANE),
         alike(BroadcastTo((3, 2, 7)), (2, 1)), alike(SpaceToDepth(2), (1, 4, 6, 3)),
         alike(DepthToSpace(2), (1, 2, 3, 8)),
     ),
@@ -199,3 +262,13 @@ def test_integers_are_sent_to_tosa() -> None:
     with pytest.raises(GlowmcuError, match="int8 graphs go to") as raised:
         export_stablehlo(reference_graph(path.read_bytes(), str(path)))
     assert raised.value.code == "GM155"
+
+
+def test_other_integers_of_a_float_model_are_not_sent_to_tosa() -> None:
+    builder, x = GraphBuilder(), Value(TensorType((3,), ElementType.I64), "x")
+    graph = builder.graph([x], builder.add_node(Cast(), [x], [real()], ["y"], ""))
+    with pytest.raises(GlowmcuError, match="StableHLO is written for float32") as raised:
+        export_stablehlo(graph)
+    assert raised.value.problems[0].hint == (
+        "the model can be compiled all the same: glowmcu compile"
+    )

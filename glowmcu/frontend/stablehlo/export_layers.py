@@ -13,7 +13,16 @@ from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 from glowmcu.ops.moments import MeanVarianceNormalization
 from glowmcu.ops.normalization import L2Normalization, LogSoftmax, Softmax
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
-from glowmcu.ops.reduction import Mean, ReduceMax, ReduceMin, Sum
+from glowmcu.ops.reduction import (
+    Mean,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    ReduceSumAbsolute,
+    ReduceSumSquare,
+    Reduction,
+    Sum,
+)
 
 
 @exporter(Conv2D, DepthwiseConv2D)
@@ -138,18 +147,24 @@ def _along_rows(state: Export, name: str, x: Ref, start: float) -> Ref:
     return state.reshape(found, (*x.shape[:-1], 1))
 
 
-@exporter(Mean, Sum, ReduceMax, ReduceMin)
+@exporter(Mean, Sum, ReduceMax, ReduceMin, ReduceProd, ReduceSumAbsolute, ReduceSumSquare)
 def export_reduction(state: Export, node: Node) -> None:
     """A mean is the sum over the number of elements."""
     op, (x,) = node.op, state.refs(node)
-    assert isinstance(op, Mean | Sum | ReduceMax | ReduceMin)
+    assert isinstance(op, Reduction)
     if 0 in x.shape:
         raise Unsupported("GM155", f"a reduction of nothing: {x.type}")
     if isinstance(op, ReduceMax):
         found = state.reduce("maximum", x, op.axes, -math.inf)
     elif isinstance(op, ReduceMin):
         found = state.reduce("minimum", x, op.axes, math.inf)
+    elif isinstance(op, ReduceProd):
+        found = state.reduce("multiply", x, op.axes, 1.0)
     else:
+        if isinstance(op, ReduceSumSquare):
+            x = state.binary("multiply", x, x)
+        elif isinstance(op, ReduceSumAbsolute):
+            x = state.unary("abs", x)
         found = state.reduce("add", x, op.axes, 0.0)
     if isinstance(op, Mean):
         found = state.binary("divide", found, float(op.reduced_count(node.inputs[0].type)))

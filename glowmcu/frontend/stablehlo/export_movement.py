@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+import numpy as np
+
 from glowmcu.frontend.stablehlo.exporter import Export, Ref, exporter, integers
+from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Node
 from glowmcu.ir.types import Shape
 from glowmcu.ops.copy import Copy
+from glowmcu.ops.gather import Gather
 from glowmcu.ops.joining import Concatenation
-from glowmcu.ops.padding import Pad
+from glowmcu.ops.padding import MirrorPad, Pad
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Slice, Split
 from glowmcu.ops.space import DepthToSpace, SpaceToDepth
@@ -109,6 +113,50 @@ def export_pad(state: Export, node: Node) -> None:
         interior_padding=integers([0] * len(low)),
     )  # fmt: skip
     state.bind(node.output, found)
+
+
+@exporter(Gather)
+def export_gather(state: Export, node: Node) -> None:
+    """By indices that are known."""
+    op, x, shape = node.op, state.ref(node.inputs[0]), node.output.type.shape
+    assert isinstance(op, Gather)
+    indices = state.graph.constant_data(node.inputs[1])
+    if indices is None or op.batch_dims:
+        raise Unsupported("GM155", "gather has a form where its indices are known, and no batches")
+    inside = np.clip(indices, 0, x.shape[op.axis] - 1).astype(np.int32)
+    kept = [*range(op.axis), *range(op.axis + indices.ndim, len(shape))]
+    numbers = (
+        f"#stablehlo.gather<offset_dims = {kept}, collapsed_slice_dims = [{op.axis}], "
+        f"start_index_map = [{op.axis}], index_vector_dim = {indices.ndim}>"
+    )
+    sizes = [1 if axis == op.axis else size for axis, size in enumerate(x.shape)]
+    found = state.emit(
+        "gather", [x, state.constant(inside)], shape, dimension_numbers=numbers,
+        slice_sizes=integers(sizes), indices_are_sorted="false",
+    )  # fmt: skip
+    state.bind(node.output, found)
+
+
+@exporter(MirrorPad)
+def export_mirror_pad(state: Export, node: Node) -> None:
+    """Axis by axis: the ends backwards, joined with what is between."""
+    op, x = node.op, state.ref(node.inputs[0])
+    assert isinstance(op, MirrorPad)
+    for axis, (before, after) in enumerate(op.paddings):
+        size, skip = x.shape[axis], 0 if op.edge_twice else 1
+        ends = ((skip, skip + before), (size - skip - after, size - skip))
+        head, tail = (_backwards(state, x, axis, first, last) for first, last in ends)
+        shape = (*x.shape[:axis], before + size + after, *x.shape[axis + 1 :])
+        x = state.emit("concatenate", [head, x, tail], shape, dimension=f"{axis} : i64")
+    state.bind(node.output, x)
+
+
+def _backwards(state: Export, x: Ref, axis: int, begin: int, end: int) -> Ref:
+    first, last = [0] * len(x.shape), list(x.shape)
+    first[axis], last[axis] = begin, end
+    shape = (*x.shape[:axis], end - begin, *x.shape[axis + 1 :])
+    part = _sliced(state, x, (first, last), [1] * len(shape), shape)
+    return state.emit("reverse", [part], shape, dimensions=integers([axis]))
 
 
 @exporter(Tile)

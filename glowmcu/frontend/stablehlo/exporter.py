@@ -24,16 +24,23 @@ from glowmcu.ir.types import ElementType, Shape, TensorType, element_type_of
 
 ExportFunction = Callable[["Export", Node], None]
 _EXPORTERS: dict[type[Operation], ExportFunction] = {}
+#: Operators whose exporters take booleans, too.
+_OF_BOOL: set[type[Operation]] = set()
 _HEADER = "// StableHLO, float32; written by GlowMCU.\n"
+_COMPILED = "the model can be compiled all the same: glowmcu compile"
 _F32 = ElementType.F32
 
 
-def exporter(*operations: type[Operation]) -> Callable[[ExportFunction], ExportFunction]:
-    """Decorator: this function exports nodes of `operations`."""
+def exporter(
+    *operations: type[Operation], of_bool: bool = False
+) -> Callable[[ExportFunction], ExportFunction]:
+    """Decorator: this function exports nodes of `operations`, of float32 or (`of_bool`) bool."""
 
     def register(function: ExportFunction) -> ExportFunction:
         for operation in operations:
             enter(_EXPORTERS, operation, function, "a StableHLO exporter of")
+            if of_bool:
+                _OF_BOOL.add(operation)
         return function
 
     return register
@@ -144,7 +151,9 @@ class Export:
 
     def broadcast(self, x: Ref, shape: Shape, axes: tuple[int, ...]) -> Ref:
         """Axis i of `x` becomes axis `axes[i]`."""
-        return self.emit("broadcast_in_dim", [x], shape, broadcast_dimensions=integers(axes))
+        return self.emit(
+            "broadcast_in_dim", [x], shape, x.type.element, broadcast_dimensions=integers(axes)
+        )
 
     def reshape(self, x: Ref, shape: Shape) -> Ref:
         """The same elements under another shape."""
@@ -153,16 +162,19 @@ class Export:
     def less(self, a: Ref, b: Ref | float) -> Ref:
         """Where a < b, as booleans."""
         b = self.aligned(b if isinstance(b, Ref) else self.number(b), a.shape)
-        direction = "#stablehlo<comparison_direction LT>"
-        operands = [a, b]
+        return self.compare("LT", a, b)
+
+    def compare(self, direction: str, a: Ref, b: Ref) -> Ref:
+        """Of operands of one shape, as booleans."""
         return self.emit(
-            "compare", operands, a.shape, ElementType.BOOL, comparison_direction=direction
-        )
+            "compare", [a, b], a.shape, ElementType.BOOL,
+            comparison_direction=f"#stablehlo<comparison_direction {direction}>",
+        )  # fmt: skip
 
     def select(self, where: Ref, then: Ref, otherwise: Ref) -> Ref:
         """Element by element."""
         operands = [where, self.aligned(then, where.shape), self.aligned(otherwise, where.shape)]
-        return self.emit("select", operands, where.shape)
+        return self.emit("select", operands, where.shape, then.type.element)
 
     def clamp(self, x: Ref, limits: tuple[float, float] | None) -> Ref:
         """Between two numbers."""
@@ -211,9 +223,10 @@ def reduction(name: str) -> str:
 
 def _float_type(type_: TensorType) -> TensorType:
     if type_.element is not _F32:
+        is_stored = type_.element in (ElementType.I8, ElementType.I16, ElementType.UI8)
         raise Unsupported(
             "GM155", f"it is {type_}, and StableHLO is written for float32",
-            "int8 graphs go to --format tosa",
+            "int8 graphs go to --format tosa" if is_stored else _COMPILED,
         )  # fmt: skip
     return type_
 
@@ -254,10 +267,10 @@ def export_stablehlo(graph: Graph) -> str:
 def _export_node(state: Export, node: Node) -> None:
     function = load_exporters().get(type(node.op))
     if function is None:
-        raise Unsupported(
-            "GM155", f"{node.op.name} cannot be written as StableHLO",
-            "the model can be compiled all the same: glowmcu compile",
-        )  # fmt: skip
-    for value in (*node.inputs, *node.outputs):
-        _float_type(value.type)
+        raise Unsupported("GM155", f"{node.op.name} cannot be written as StableHLO", _COMPILED)
+    # Of constants the exporter knows what they are for: indices are integers.
+    computed = (value for value in node.inputs if state.graph.constant_data(value) is None)
+    for value in (*computed, *node.outputs):
+        if type(node.op) not in _OF_BOOL or value.type.element is not ElementType.BOOL:
+            _float_type(value.type)
     function(state, node)
