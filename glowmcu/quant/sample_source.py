@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from glowmcu.errors import error
 from glowmcu.given_paths import is_folder
 from glowmcu.ir.graph import Graph
-from glowmcu.quant.data_sets import items_of
+from glowmcu.quant.data_sets import as_array, items_of
 from glowmcu.quant.images import Preprocessing, with_images
 from glowmcu.quant.sample_files import RECORDING_SUFFIXES, SINGLE_SUFFIXES, is_data, read_samples
 from glowmcu.quant.samples import Sample, SampleData, Samples, joined, samples_of
@@ -33,24 +34,28 @@ class SampleSource:
         if graph.states:
             samples = along_trajectories(graph, self._sequences(without_states(graph), paths))
         elif paths is None:
-            samples = samples_of(graph, self._in_memory())
+            samples = samples_of(graph, self._in_memory)
         elif not paths:
             raise error("GM306", "no samples: no file or folder was named")
         else:
             samples = joined([read_samples(graph, path, self.preprocessing) for path in paths])
         return samples if self.limit is None else evenly_picked(samples, self.limit)
 
+    @cached_property
     def _in_memory(self) -> SampleData:
-        """The data; images in them as the preprocessing says."""
-        data: Any = self.data
-        if self.preprocessing is None or isinstance(data, np.ndarray | Mapping):
+        """The data, the same for each that reads: an iterator gives its items once, and a loader
+        others in each pass. Images in them are as the preprocessing says.
+        """
+        data: Any = as_array(self.data)
+        if isinstance(data, np.ndarray | Mapping):
             return data  # type: ignore[no-any-return]
-        return with_images(items_of(data, "samples"), self.preprocessing)
+        items = items_of(data, "samples")
+        return items if self.preprocessing is None else with_images(items, self.preprocessing)
 
     def _sequences(self, graph: Graph, paths: Sequence[Path] | None) -> list[Samples]:
         """Of a model with states: each file is a sequence, but where all hold a single sample."""
         if paths is None:
-            return [samples_of(graph, self._in_memory())]
+            return [samples_of(graph, self._in_memory)]
         if not paths:
             raise error("GM306", "no samples: no file or folder was named")
         files = [file for path in paths for file in _files(path)]

@@ -169,9 +169,9 @@ def test_numbers_are_taken_as_they_are_whatever_the_preprocessing_is() -> None:
     how = Preprocessing((9, 7), (0.0,), (1.0,))
     pixels = np.zeros((2, 9, 7, 3), np.float32)
     for data in (pixels, {"image": pixels}):
-        assert SampleSource(data, how)._in_memory() is data
-    assert SampleSource([pixels], None)._in_memory() == [pixels]
-    assert SampleSource([pixels], how)._in_memory() != [pixels]
+        assert SampleSource(data, how)._in_memory is data
+    assert SampleSource([pixels], None)._in_memory == [pixels]
+    assert SampleSource([pixels], how)._in_memory != [pixels]
 
 
 def test_an_error_without_words_is_told_by_its_kind(
