@@ -67,7 +67,8 @@ class Compilation:
     granted or skipped.
 
     `imported` is what the bundle's numbers are defined by: the model as imported, or quantized.
-    Then `float_graph` is what was quantized; `float_nodes` of it stayed float, and why.
+    Then `float_graph` is what was quantized; `float_nodes` of it stayed float, and why, and
+    `narrow_nodes` int8 where int16 was asked for throughout.
     """
 
     imported: Graph
@@ -81,6 +82,7 @@ class Compilation:
     curve: tuple[PlanPoint, ...] = ()
     float_graph: Graph | None = None
     float_nodes: Mapping[str, str] = field(default_factory=dict)
+    narrow_nodes: Mapping[str, str] = field(default_factory=dict)
     places: Places = field(default_factory=Places)
 
     @property

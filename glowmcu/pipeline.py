@@ -324,7 +324,10 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     if model.quantized is None:
         return done
     made = model.quantized.quantized
-    return replace(done, float_graph=made.reference, float_nodes=made.float_nodes)
+    return replace(
+        done, float_graph=made.reference, float_nodes=made.float_nodes,
+        narrow_nodes=made.narrow_nodes,
+    )  # fmt: skip
 
 
 def _training(

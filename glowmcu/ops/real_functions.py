@@ -51,6 +51,12 @@ class _Numpy(RealFunction):
         return type(self).function(x)
 
 
+class _Smooth(_Numpy):
+    """Base of those whose results of int16 lie on lines between the entries of a table."""
+
+    interpolates: ClassVar[bool] = True
+
+
 @operation("sqrt")
 @dataclass(frozen=True)
 class Sqrt(_Numpy):
@@ -72,7 +78,7 @@ class Sqrt(_Numpy):
 
 @operation("square")
 class Square(RealFunction):
-    """x * x."""
+    """x * x. Where samples choose int16 for it, it becomes a product."""
 
     takes_integers: ClassVar[bool] = True
 
@@ -84,6 +90,8 @@ class Square(RealFunction):
 class Reciprocal(RealFunction):
     """1 / x."""
 
+    interpolates: ClassVar[bool] = True
+
     def _real(self, x: Array) -> Array:
         return 1 / x
 
@@ -93,6 +101,7 @@ class Reciprocal(RealFunction):
 class Power(RealFunction):
     """x^exponent, as C's pow."""
 
+    interpolates: ClassVar[bool] = True
     exponent: float = 1.0
 
     def _real(self, x: Array) -> Array:
@@ -100,77 +109,77 @@ class Power(RealFunction):
 
 
 @operation("sin")
-class Sin(_Numpy):
+class Sin(_Smooth):
     """Sine of radians."""
 
     function: ClassVar[Callable[[Array], Array]] = np.sin
 
 
 @operation("cos")
-class Cos(_Numpy):
+class Cos(_Smooth):
     """Cosine of radians."""
 
     function: ClassVar[Callable[[Array], Array]] = np.cos
 
 
 @operation("tan")
-class Tan(_Numpy):
+class Tan(_Smooth):
     """Tangent of radians."""
 
     function: ClassVar[Callable[[Array], Array]] = np.tan
 
 
 @operation("asin")
-class Asin(_Numpy):
+class Asin(_Smooth):
     """Arc sine in radians; not a number outside of [-1, 1]."""
 
     function: ClassVar[Callable[[Array], Array]] = np.arcsin
 
 
 @operation("acos")
-class Acos(_Numpy):
+class Acos(_Smooth):
     """Arc cosine in radians; not a number outside of [-1, 1]."""
 
     function: ClassVar[Callable[[Array], Array]] = np.arccos
 
 
 @operation("atan")
-class Atan(_Numpy):
+class Atan(_Smooth):
     """Arc tangent in radians."""
 
     function: ClassVar[Callable[[Array], Array]] = np.arctan
 
 
 @operation("sinh")
-class Sinh(_Numpy):
+class Sinh(_Smooth):
     """Hyperbolic sine."""
 
     function: ClassVar[Callable[[Array], Array]] = np.sinh
 
 
 @operation("cosh")
-class Cosh(_Numpy):
+class Cosh(_Smooth):
     """Hyperbolic cosine."""
 
     function: ClassVar[Callable[[Array], Array]] = np.cosh
 
 
 @operation("asinh")
-class Asinh(_Numpy):
+class Asinh(_Smooth):
     """Inverse of sinh."""
 
     function: ClassVar[Callable[[Array], Array]] = np.arcsinh
 
 
 @operation("acosh")
-class Acosh(_Numpy):
+class Acosh(_Smooth):
     """Inverse of cosh; not a number below 1."""
 
     function: ClassVar[Callable[[Array], Array]] = np.arccosh
 
 
 @operation("atanh")
-class Atanh(_Numpy):
+class Atanh(_Smooth):
     """Inverse of tanh; not a number outside of [-1, 1]."""
 
     function: ClassVar[Callable[[Array], Array]] = np.arctanh

@@ -13,11 +13,12 @@ everything is done again without it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from glowmcu.errors import error
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.types import ElementType
+from glowmcu.ops.real_functions import Square
 from glowmcu.quant.convert import Formats, convert_graph
 from glowmcu.quant.equalization import equalize
 from glowmcu.quant.four_bits import choose_four_bit_nodes
@@ -29,12 +30,13 @@ from glowmcu.quant.ranges import Calibration, Method
 from glowmcu.quant.rounding import refinement_for
 from glowmcu.quant.samples import Samples
 from glowmcu.quant.spectra import fuse_front_ends
-from glowmcu.quant.wide import choose_wide_nodes
+from glowmcu.quant.wide import ALL, choose_wide_nodes, names_of_products, with_products
 
 
 @dataclass(frozen=True)
 class Quantized:
-    """The int8 graph and the nodes that stayed float, with the reason.
+    """The int8 graph and the nodes that stayed float, with the reason, as those that stayed int8
+    where everything was asked to be int16.
 
     `reference` is the float graph whose tensors those of `graph` stand for: equalized where asked.
     """
@@ -42,6 +44,7 @@ class Quantized:
     graph: Graph
     float_nodes: Mapping[str, str]
     reference: Graph
+    narrow_nodes: Mapping[str, str] = field(default_factory=dict)
 
 
 def quantize_graph(
@@ -104,15 +107,21 @@ def _quantize(
     while True:
         rules = choose_int8_nodes(graph, options.keep_float, refused, int8_interface)
         wide_nodes = choose_wide_nodes(graph, rules, int16, narrow)
+        squares = [node for node in wide_nodes if isinstance(node.op, Square)]
+        if squares:
+            int16 = names_of_products(options.int16, squares)
+            products = with_products(plain, squares)
+            return _quantize(products, measured, replace(options, int16=int16), samples, kept)
         formats = _formats(graph, rules, wide_nodes, profile, options.calibration, border)
         formats = replace(formats, four_bit_nodes=choose_four_bit_nodes(graph, rules, four_bit))
         refinement = refinement_for(graph, rules, options, profile, samples)
         conversion = convert_graph(graph, rules, formats, options, refinement)
         if not conversion.refused:
             conversion.graph.verify()
-            why = {**fused.reasons, **kept, **refused}
-            reasons = why_float(graph, rules, options.keep_float, why)
-            return Quantized(conversion.graph, reasons, graph)
+            known = {**fused.reasons, **kept, **refused}
+            reasons = why_float(graph, rules, options.keep_float, known)
+            left = {node.name: f"{node.op.name}: {why}" for node, why in narrow.items()}
+            return Quantized(conversion.graph, reasons, graph, left if ALL in int16 else {})
         apart = {
             part: reason
             for node, reason in conversion.refused.items()

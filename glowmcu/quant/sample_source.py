@@ -48,7 +48,7 @@ class SampleSource:
         """
         data: Any = as_array(self.data)
         if isinstance(data, np.ndarray | Mapping):
-            return data  # type: ignore[no-any-return]
+            return data
         items = items_of(data, "samples")
         return items if self.preprocessing is None else with_images(items, self.preprocessing)
 

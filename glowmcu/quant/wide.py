@@ -6,7 +6,8 @@ stay int8; biases are int64, whose kernels take any layer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from glowmcu.errors import ExitCode, error
 from glowmcu.ir.graph import Graph, Node, Value
@@ -14,6 +15,7 @@ from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import Quantization
 from glowmcu.ops.elementwise import Add, Mul, Sub
 from glowmcu.ops.moments import MeanVarianceNormalization
+from glowmcu.ops.real_functions import Square
 from glowmcu.ops.reduction import Mean
 from glowmcu.ops.wide import INT16_MAX
 from glowmcu.quant.int8_partition import Rules, border_nodes, nodes_named
@@ -53,6 +55,21 @@ def choose_wide_nodes(
     }
     leaving = {node for node, rule in rules.items() if _leaves_wide_results(node, rule)}
     return wide | _between(graph, rules, wide | leaving, refused)
+
+
+def with_products(graph: Graph, squares: Collection[Node]) -> Graph:
+    """Squares, which have no int16, as products, which have."""
+    nodes = (
+        replace(node, op=Mul(), inputs=node.inputs * 2) if node in squares else node
+        for node in graph.nodes
+    )
+    return replace(graph, nodes=tuple(nodes))
+
+
+def names_of_products(names: Sequence[str], squares: Iterable[Node]) -> tuple[str, ...]:
+    """`names` of what is to be int16, where the squares are no longer called by their operator."""
+    others = tuple(name for name in names if name.lower() != Square.name)
+    return others if len(others) == len(names) else (*others, *(node.name for node in squares))
 
 
 def _leaves_wide_results(node: Node, rule: QuantizationRule) -> bool:

@@ -11,6 +11,7 @@ from glowmcu.quality import BEST_DB, Demands, Figures, QualityEntry, RemedyEntry
 from glowmcu.quant.judgement import Judge
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.ranges import Method
+from glowmcu.quant.wide import ALL
 from glowmcu.shell_words import quoted
 from glowmcu.tuning.evaluation import estimated_cost
 from glowmcu.tuning.trial import Cost
@@ -98,30 +99,31 @@ def _tries(
             yield f"--calibration {method.value}", replace(options, calibration=calibration)
     if not options.adaptive_rounding:
         yield "--adaround", replace(options, adaptive_rounding=True)
-    if "all" not in options.int16:
-        yield "--int16 all", replace(options, int16=("all",))
+    if ALL not in options.int16:
+        wide = replace(options, int16=(ALL,))
+        yield from _one_after_another(judge, wide, demands, 0, "--int16 all")
     yield from _one_after_another(judge, options, demands, 2)
     border = {value.name for value in (*judge.graph.arguments, *judge.graph.results)}
     is_harmful = any(one.tensor in border and one.share >= _LEAST_SHARE for one in layers)
     if may_be_float and is_harmful and options.interface is not Interface.FLOAT:
         real = replace(options, interface=Interface.FLOAT)
-        yield "--io float", real
-        for text, chosen in _one_after_another(judge, real, demands, 1):
-            yield f"--io float {text}", chosen
+        yield from _one_after_another(judge, real, demands, 0, "--io float")
 
 
 def _one_after_another(
-    judge: Judge, options: QuantizationOptions, demands: Demands, least: int
+    judge: Judge, options: QuantizationOptions, demands: Demands, least: int, words: str = ""
 ) -> Iterator[Try]:
     """The worst layer in float, then the worst of what remains, and so on: an error that one layer
-    no longer makes is often made by the one before it. From `least` layers on.
+    no longer makes is often made by the one before it. From `least` layers on, until it is enough;
+    `words` are what the options are called without any.
     """
     kept = list(options.keep_float)
     for count in range(_MOST_ROUNDS):
         now = replace(options, keep_float=tuple(kept))
         made = judge.quantized(now)
         if count >= least:
-            yield f"--keep-float {quoted(','.join(kept))}", now
+            keeping = f"--keep-float {quoted(','.join(kept))}" if kept else ""
+            yield f"{words} {keeping}".strip(), now
             if not judge.figures(made.graph).shortfalls(demands):
                 return
         worst = next((one.node for one in judge.worst(made) if one.node not in ("", *kept)), None)

@@ -16,7 +16,7 @@ from glowmcu.ops.activation import HardSwish
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.normalization import Softmax
 from glowmcu.ops.parametric_activation import HardSigmoid, Mish, Selu, Softplus, Swish
-from glowmcu.ops.real_functions import Erf, Floor
+from glowmcu.ops.real_functions import Asinh, Atan, Cos, Erf, Floor, Sin, Sinh, Square
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.transcendental import Elu, Exp, Gelu
 from glowmcu.quant.options import Interface, QuantizationOptions
@@ -118,9 +118,15 @@ def test_softmax_of_int16_has_the_scale_that_its_kernel_gives() -> None:
 
 
 def test_all_leaves_operators_without_int16_to_int8() -> None:
-    graph = wide(moved(False), "all")
-    assert ("softmax", I16) in steps(graph)
-    assert ("floor", I8) in steps(graph)
+    graph, options = moved(False), QuantizationOptions(int16=("all",))
+    profile = profile_graph(graph, random_samples(graph, 64))
+    made = quantize(graph, profile, options)
+    assert ("softmax", I16) in steps(made.graph)
+    assert ("floor", I8) in steps(made.graph)
+    ((name, why),) = made.narrow_nodes.items()
+    assert name == "last"
+    assert why.startswith("floor: expected i8, the same for all; got int16")
+    assert not quantize(graph, profile).narrow_nodes
 
 
 def between_layers(op: Operation, scale: float = 0.5) -> Graph:
@@ -137,7 +143,7 @@ def between_layers(op: Operation, scale: float = 0.5) -> Graph:
 
 
 SMOOTH = [Gelu(), Gelu(True), HardSwish(), Elu(), Exp(), Erf(), Mish(), Swish(1.0), Softplus(),
-          Selu(1.7, 1.05), HardSigmoid()]  # fmt: skip
+          Selu(1.7, 1.05), HardSigmoid(), Sin(), Cos(), Atan(), Sinh(), Asinh()]  # fmt: skip
 
 
 @pytest.mark.parametrize("op", SMOOTH, ids=lambda op: op.name)
@@ -147,6 +153,17 @@ def test_functions_of_one_tensor_are_int16_by_tables(op: Operation) -> None:
     stored = wide(graph, "all", interface=Interface.FLOAT)
     assert (op.name, I16) in steps(stored)
     assert sqnr_db(graph, stored, samples) > sqnr_db(graph, wide(graph), samples) + 2
+
+
+def test_a_square_of_int16_is_a_product() -> None:
+    graph = between_layers(Square())
+    samples = random_samples(graph, 16, seed=9)
+    narrow = wide(graph, interface=Interface.FLOAT)
+    assert ("square", I8) in steps(narrow)
+    for name in ("all", "square", "Square", "f"):
+        assert ("mul", I16) in steps(wide(graph, name))
+    stored = wide(graph, "all", interface=Interface.FLOAT)
+    assert sqnr_db(graph, stored, samples) > sqnr_db(graph, narrow, samples) + 3
 
 
 def test_a_table_that_would_be_far_off_is_refused_with_its_distance() -> None:
