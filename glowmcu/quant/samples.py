@@ -95,13 +95,15 @@ def samples_of(graph: Graph, data: SampleData, where: str = "samples") -> Sample
 
     count = sum(1 for item in items for _ in samples_in(graph, item)) if is_loader else len(items)
     samples = _not_empty(Samples(make, count), where)
-    return samples.with_notes(_questions(graph, first[0][0] if first[0] else None))
+    unfit = labels_behind(graph, items[0], len(first[0])).unfit
+    questions = _questions(graph, first[0][0] if first[0] else None)
+    return samples.with_notes((*questions, unfit) if unfit else questions)
 
 
 def _with_labels(graph: Graph, item: object) -> Iterator[tuple[object, int | None]]:
     """The samples of a data set's item, each with its label."""
     samples = list(samples_in(graph, item))
-    labels = labels_behind(item, [value.name for value in graph.inputs], len(samples))
+    labels = labels_behind(graph, item, len(samples)).numbers
     return zip(samples, labels or itertools.repeat(None), strict=False)
 
 
@@ -234,12 +236,12 @@ def _of_batches(
         text = ", ".join(f"{name!r} {count}" for name, count in counts.items())
         raise error("GM304", f"inputs have different numbers of samples: {text}", where)
 
-    labels = labels_beside(others or {}, (), len(rows[0]))
+    labels = labels_beside(graph, others or {}, len(rows[0]))
 
     def make() -> Iterator[Sample]:
         for index, arrays in enumerate(zip(*rows, strict=True)):
             sample = _sample(graph, arrays, f"{where}, sample {index}")
-            yield _labelled(sample, None if labels is None else labels[index])
+            yield _labelled(sample, labels.numbers[index] if labels.numbers else None)
 
     questions = tuple(
         text
@@ -247,7 +249,8 @@ def _of_batches(
         if value.type.element is ElementType.F32
         for text in unscaled(batch, value.name)
     )
-    return _not_empty(Samples(make, len(rows[0]), questions), where)
+    unfit = (labels.unfit,) if labels.unfit else ()
+    return _not_empty(Samples(make, len(rows[0]), (*questions, *unfit)), where)
 
 
 def _rows(batch: Array, value: Value, where: str) -> Array:

@@ -13,7 +13,7 @@ import glowmcu
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.graph import Graph
 from glowmcu.pipeline import reference_graph
-from glowmcu.quant.labels import Labelled, labels_behind, labels_beside, right_decisions
+from glowmcu.quant.labels import Labelled, Labels, labels_behind, labels_beside, right_decisions
 from glowmcu.quant.samples import samples_of
 from tests.conftest import REPO
 
@@ -24,9 +24,9 @@ X = GENERATOR.normal(size=(10, FEATURES)).astype(np.float32)
 Y = np.arange(10) % CLASSES
 
 
-def classifier(end: str = "SOFTMAX", outputs: int = CLASSES) -> bytes:
+def classifier(end: str = "SOFTMAX", outputs: int = CLASSES, name: str = "x") -> bytes:
     model = ModelBuilder()
-    x = model.input("x", (1, FEATURES), "float32")
+    x = model.input(name, (1, FEATURES), "float32")
     weights = model.constant("w", GENERATOR.normal(size=(outputs, FEATURES)).astype(np.float32))
     scores = model.tensor("scores", (1, outputs), "float32")
     model.op("FULLY_CONNECTED", [x, weights, None], [scores])
@@ -114,10 +114,42 @@ def test_what_is_no_label_is_none(data: Any) -> None:
 
 
 def test_an_input_is_no_label() -> None:
-    assert labels_beside({"y": Y, "labels": X}, ["y"], 10) is None
-    assert labels_beside({"y": Y, "class": Y + 1}, ["y"], 10) == (Y + 1).tolist()
-    assert labels_behind((X[0], X[0]), ["x"], 1) is None
-    assert labels_behind("x", ["x"], 1) is None
+    graph = graph_of(classifier(name="y"))
+    assert labels_beside(graph, {"y": Y, "labels": X}, 10) == Labels()
+    assert labels_beside(graph, {"y": Y, "class": Y % 2}, 10) == Labels((Y % 2).tolist())
+    assert labels_behind(graph, (X[0], X[0]), 1) == Labels()
+    assert labels_behind(graph, "x", 1) == Labels()
+
+
+@pytest.mark.parametrize(
+    ("labels", "what"),
+    [
+        (Y[:9], "are 9, and the samples 10"),
+        (np.array(["a", "b", "c"])[Y], "are text, and classes are told by the places"),
+        (np.array(["a", "b", "c"], object)[Y], "are text, and classes are told by the places"),
+        (np.eye(5)[Y], "are rows of 5, and the model has 3 classes"),
+        (np.eye(2)[Y % 2], "are rows of 2, and the model has 3 classes"),
+    ],
+    ids=["too few", "text", "text as objects", "too many columns", "too few columns"],
+)
+def test_labels_that_were_left_out_are_said(labels: Any, what: str) -> None:
+    graph = graph_of(classifier())
+    samples = samples_of(graph, {"x": X, "labels": labels})
+    (note,) = samples.notes
+    assert note.startswith(f"labels of the samples {what}")
+    assert note.endswith(": what is right was not counted")
+    assert right_decisions(graph, [np.zeros((10, 1, CLASSES))], samples) == Labelled()
+    if len(labels) == len(X):
+        assert samples_of(graph, list(zip(X, labels, strict=True))).notes == (note,)
+    regressor = graph_of(classifier("TANH"))
+    assert not samples_of(regressor, {"x": X, "labels": Y[:9]}).notes
+
+
+def test_labels_of_some_samples_count_nothing() -> None:
+    graph = graph_of(classifier())
+    samples = samples_of(graph, [(x, 1 if place else "a") for place, x in enumerate(X)])
+    found = right_decisions(graph, [np.zeros((10, 1, CLASSES))], samples)
+    assert found.unfit.startswith("labels of the samples are none for 1 of 10: ")
 
 
 def test_what_is_right_is_counted() -> None:
