@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glowmcu.number_text import count
+from glowmcu.number_text import count, counted
 from glowmcu.quality import LOW_SQNR_DB, HarmfulLayer, Origin, QualityEntry, RemedyEntry, percent
 
 #: Of a quantization by a profile of which nobody has measured what it comes to.
@@ -19,16 +19,17 @@ _LONGEST_NAME = 48
 #: Choices besides the one that was taken.
 _MOST_RIVALS = 2
 _SEEN = {
-    Origin.HELD_BACK.value: "samples held back from calibration",
-    Origin.CALIBRATION.value: "samples of the calibration itself: too few to hold any back",
-    Origin.GIVEN.value: "samples given beside the profile",
+    Origin.HELD_BACK.value: "held back from calibration",
+    Origin.CALIBRATION.value: "of the calibration itself: too few to hold any back",
+    Origin.GIVEN.value: "given beside the profile",
 }
 
 
 def quality_sentences(entry: QualityEntry) -> list[str]:
     """The figures, and where the error comes from."""
     stage = f"{entry.stage}: " if entry.stage else ""
-    lines = [f"{stage}{entry.figures.text}, on {count(entry.samples)} {_SEEN[entry.origin]}"]
+    samples = f"{counted(entry.samples, 'sample')} {_SEEN[entry.origin]}"
+    lines = [f"{stage}{entry.figures.text}, on {samples}"]
     if entry.streamed_db is not None:
         lines.append(
             "the model has states: this is of single steps, each from float's; along whole "

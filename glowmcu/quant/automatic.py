@@ -20,7 +20,7 @@ from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
 from glowmcu.quality import Demands, Figures, TriedEntry
 from glowmcu.quant.choices import choice_text
-from glowmcu.quant.judgement import Judge, figures_of, parted
+from glowmcu.quant.judgement import Judge, figures_of, numbered, parted
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.output_errors import Doubles, OutputErrors
 from glowmcu.quant.profile import Profile, merge
@@ -216,13 +216,11 @@ class _Search:
 def parts_of(judge: Judge) -> list[Part]:
     """Thirds of the samples that the judge calibrates with; none if these are too few."""
     kept = _in_memory(judge)
-    held = [parted(kept, turn, _PARTS) for turn in range(_PARTS)]
+    numbers = numbered(kept)
+    held = [parted(kept, numbers, turn, _PARTS) for turn in range(_PARTS)]
     if min(part.count or 0 for _, part in held) < _LEAST_JUDGED:
         return []
-    try:
-        profiles = [profile_graph(judge.graph, part) for _, part in held]
-    except GlowmcuError:
-        return []  # a third is constant: what varies is in the others
+    profiles = [profile_graph(judge.graph, part) for _, part in held]
     found = []
     for turn, (rest, part) in enumerate(held):
         profile = _merged([each for other, each in enumerate(profiles) if other != turn])

@@ -1,14 +1,16 @@
 """What a quantization loses, measured on samples that its calibration has not seen.
 
-One of every four samples is held back. What is judged is the quantization that the other three
-give: the bundle's own, calibrated on all of them, is at least as good but for chance, and no figure
-flatters it.
+One of every four samples is held back; what is there more than once is one of them. What is judged
+is the quantization that the other three give: the bundle's own, calibrated on all of them, is at
+least as good but for chance, and no figure flatters it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,6 +20,7 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
+from glowmcu.number_text import count, counted
 from glowmcu.quality import (
     BEST_DB,
     Demands,
@@ -60,7 +63,7 @@ _LEAST_BEYOND = 0.005
 @dataclass(frozen=True, eq=False)
 class Judge:
     """Tells what options come to on `judged`, calibrated by `profile` and `calibration`; of a
-    model with states also along `sequences`.
+    model with states also along `sequences`. `notes` are on the samples.
     """
 
     graph: Graph
@@ -69,6 +72,7 @@ class Judge:
     judged: Samples
     origin: Origin
     sequences: tuple[Samples, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def figures(self, graph: Graph) -> Figures:
         """Of a quantized graph."""
@@ -91,9 +95,10 @@ class Judge:
         cuts_nothing = options.calibration.method is Method.MINMAX
         is_asked = bool(short) and cuts_nothing and self.origin is Origin.HELD_BACK
         beyond = _beyond_calibration(layers) if is_asked else ()
+        notes = (*self.notes, *self._float_right.notes)
         return QualityEntry(
             found, len(self.wanted[0]), self.origin.value, _harmful(layers)[:_WORST], short,
-            notes=(*self._float_right.notes, *beyond, *self._coarse(made.graph, options)),
+            notes=(*notes, *beyond, *self._coarse(made.graph, options)),
             streamed_db=self._streamed_db(made.graph),
         )  # fmt: skip
 
@@ -204,40 +209,72 @@ def judge_of(
     if not is_own:
         few = evenly_picked(samples, _MOST_JUDGED)
         return Judge(graph, profile, samples, few, Origin.GIVEN, samples.sequences)
-    rest, held = parted(samples)
-    enough = sum(1 for _ in held.first(_LEAST_HELD)) >= _LEAST_HELD
-    if enough:
-        try:
-            of_rest = profile_graph(graph, rest, profile.model_sha256, observer)
-        except GlowmcuError:
-            enough = False  # the rest is constant: what varies is held back
-        else:
-            few = evenly_picked(held, _MOST_JUDGED)
-            return Judge(graph, of_rest, rest, few, Origin.HELD_BACK, samples.sequences)
-    few = evenly_picked(samples, _MOST_JUDGED)
-    return Judge(graph, profile, samples, few, Origin.CALIBRATION, samples.sequences)
+    numbers = numbered(samples)
+    notes = _repeated(numbers)
+    rest, held = parted(samples, numbers)
+    if (held.count or 0) >= _LEAST_HELD:
+        of_rest = profile_graph(graph, rest, profile.model_sha256, observer)
+        few = evenly_picked(held, _MOST_JUDGED)
+        return Judge(graph, of_rest, rest, few, Origin.HELD_BACK, samples.sequences, notes)
+    few = evenly_picked(_picked(samples, _are_first(numbers)), _MOST_JUDGED)
+    return Judge(graph, profile, samples, few, Origin.CALIBRATION, samples.sequences, notes)
+
+
+def _repeated(numbers: Sequence[int]) -> tuple[str, ...]:
+    """A note where most samples have been there before."""
+    distinct = len(set(numbers))
+    if distinct * 2 > len(numbers):
+        return ()
+    are = "is" if distinct == 1 else "are"
+    return (
+        f"{counted(len(numbers), 'sample')}, of which {count(distinct)} {are} distinct: what is "
+        "there again shows nothing new, give more that differ",
+    )
 
 
 #: 2^32 over the golden ratio, whose products have little to do with each other in their upper bits.
 _SCATTER, _SCATTERED_BITS = 2_654_435_769, 28
 
 
-def parted(samples: Samples, turn: int = 0, parts: int = _HOLD_ONE_OF) -> tuple[Samples, Samples]:
-    """Three of four samples, and the others: one of each four that follow each other, at a place
-    that has nothing to do with an order that samples may be in. `turn` 0 to 3 give other quarters;
-    `parts` may be another number than four.
+def numbered(samples: Samples) -> list[int]:
+    """The number of each sample among those that differ. Of a model with states each counts: its
+    states differ.
+    """
+    if samples.sequences and samples.count is not None:
+        return list(range(samples.count))
+    first: dict[bytes, int] = {}
+    return [first.setdefault(_digest(sample), len(first)) for sample in samples]
+
+
+def _digest(sample: Sample) -> bytes:
+    # There are two zeros of real numbers.
+    parts = ((array + array.dtype.type(0)).tobytes() for array in sample)
+    return hashlib.blake2b(b"".join(parts), digest_size=16).digest()
+
+
+def parted(
+    samples: Samples, numbers: Sequence[int], turn: int = 0, parts: int = _HOLD_ONE_OF
+) -> tuple[Samples, Samples]:
+    """Three of four samples, and the others, each once: one of each four that follow each other, at
+    a place that has nothing to do with an order that samples may be in. `numbers` tell them apart;
+    `turn` 0 to 3 give other quarters; `parts` may be another number than four.
     """
 
-    def is_held(index: int) -> bool:
-        block, place = divmod(index, parts)
+    def is_held(number: int) -> bool:
+        block, place = divmod(number, parts)
         return place == ((block * _SCATTER >> _SCATTERED_BITS) + turn) % parts
 
-    def part(held: bool) -> Samples:
-        def make() -> Iterator[Sample]:
-            return (x for index, x in enumerate(samples) if is_held(index) == held)
+    are_held = list(map(is_held, numbers))
+    rest = _picked(samples, [not held for held in are_held])
+    firsts = zip(are_held, _are_first(numbers), strict=True)
+    return rest, _picked(samples, [held and first for held, first in firsts])
 
-        count = samples.count
-        known = None if count is None else sum(is_held(i) == held for i in range(count))
-        return Samples(make, known)
 
-    return part(False), part(True)
+def _are_first(numbers: Sequence[int]) -> list[bool]:
+    """Whether each number has not been there before: they count up."""
+    most = itertools.accumulate(numbers, max, initial=-1)
+    return [number > before for number, before in zip(numbers, most, strict=False)]
+
+
+def _picked(samples: Samples, which: Sequence[bool]) -> Samples:
+    return Samples(lambda: itertools.compress(samples, which), sum(which))

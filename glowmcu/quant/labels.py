@@ -33,7 +33,7 @@ class LabelledSample(tuple[Array, ...]):
 
 
 class Labels(NamedTuple):
-    """Class numbers of samples, empty without any; `unfit` says why those that are given are none."""
+    """Class numbers of samples, empty without any; `unfit` says why what is given is none."""
 
     numbers: Sequence[int] = ()
     unfit: str = ""

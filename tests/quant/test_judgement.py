@@ -10,7 +10,8 @@ import pytest
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.transcendental import Logistic
 from glowmcu.quality import BEST_DB, Demands, Figures, Origin, percent
-from glowmcu.quant.judgement import Judge, _decibels, figures_of, judge_of, parted
+from glowmcu.quality_text import quality_sentences
+from glowmcu.quant.judgement import Judge, _decibels, figures_of, judge_of, numbered, parted
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.ranges import Calibration, Method
@@ -27,6 +28,11 @@ def judge(count: int) -> Judge:
     return judge_of(graph, samples, profile_graph(graph, samples), is_own=True)
 
 
+def halves(rows: np.ndarray) -> tuple[Samples, Samples]:
+    samples = samples_of(perceptron(), rows)
+    return parted(samples, numbered(samples))
+
+
 def numbers(samples: Samples) -> list[int]:
     return [int(sample[0][0, 0]) for sample in samples]
 
@@ -35,7 +41,7 @@ def numbers(samples: Samples) -> list[int]:
 def test_every_sample_is_in_one_part_and_each_quarter_holds_others(count: int) -> None:
     rows = np.repeat(np.arange(count, dtype=np.float32)[:, None], 24, 1)
     samples = samples_of(perceptron(), rows)
-    parts = [parted(samples, turn) for turn in range(4)]
+    parts = [parted(samples, numbered(samples), turn) for turn in range(4)]
     for rest, held in parts:
         assert sorted(numbers(rest) + numbers(held)) == list(range(count))
         assert (rest.count, held.count) == (len(numbers(rest)), len(numbers(held)))
@@ -45,15 +51,38 @@ def test_every_sample_is_in_one_part_and_each_quarter_holds_others(count: int) -
 
 def test_samples_that_are_sorted_by_turns_are_held_back_of_every_class() -> None:
     rows = np.repeat((np.arange(120, dtype=np.float32) % 4)[:, None], 24, 1)
-    _, held = parted(samples_of(perceptron(), rows))
+    rows[:, 1] = np.arange(120)
+    _, held = halves(rows)
     assert set(numbers(held)) == {0, 1, 2, 3}
+
+
+def test_what_is_there_again_is_not_held_back_from_itself() -> None:
+    rows = np.repeat((np.arange(120, dtype=np.float32) % 30)[:, None], 24, 1)
+    rest, held = halves(rows)
+    assert not set(numbers(held)) & set(numbers(rest))
+    assert len(numbers(held)) == len(set(numbers(held))) == held.count
+    assert rest.count == len(numbers(rest)) == 4 * (30 - len(numbers(held)))
+
+
+@pytest.mark.parametrize(("distinct", "are"), [(1, "is"), (3, "are")])
+def test_few_samples_that_differ_are_no_samples_held_back(distinct: int, are: str) -> None:
+    graph = perceptron()
+    samples = samples_of(graph, np.repeat(draw(0, distinct, 24), 40, 0))
+    found = judge_of(graph, samples, profile_graph(graph, samples), is_own=True)
+    assert (found.origin, found.judged.count) == (Origin.CALIBRATION, distinct)
+    entry = found.entry(QuantizationOptions(), Demands())
+    assert entry.notes[0].startswith(
+        f"{40 * distinct} samples, of which {distinct} {are} distinct: "
+    )
+    assert "of the calibration itself: too few to hold any back" in quality_sentences(entry)[0]
+    assert not judge(40).notes
 
 
 def test_held_back_samples_are_not_in_the_profile() -> None:
     graph = perceptron()
     rows = draw(0, 40, 24)
     spoiled = rows.copy()
-    held = parted(samples_of(graph, np.repeat(np.arange(40.0)[:, None], 24, 1)))[1]
+    _, held = halves(np.repeat(np.arange(40.0)[:, None], 24, 1))
     spoiled[numbers(held)] *= 100
     found = []
     for data in (rows, spoiled):
@@ -134,7 +163,7 @@ def test_samples_beside_a_profile_may_be_those_that_it_has_seen() -> None:
 def test_samples_of_which_only_those_held_back_vary_are_judged_on_themselves() -> None:
     graph = perceptron()
     rows = np.ones((40, 24), np.float32)
-    held = parted(samples_of(graph, np.repeat(np.arange(40.0)[:, None], 24, 1)))[1]
+    _, held = halves(np.repeat(np.arange(40.0)[:, None], 24, 1))
     rows[numbers(held)] = draw(1, 10, 24)
     samples = samples_of(graph, rows)
     found = judge_of(graph, samples, profile_graph(graph, samples), is_own=True)
@@ -172,7 +201,7 @@ def test_samples_beyond_those_of_calibration_are_to_blame_where_they_are() -> No
     """More bits would not help, other samples would."""
     graph = perceptron()
     rows = draw(0, 40, 24)
-    held = parted(samples_of(graph, np.repeat(np.arange(40.0)[:, None], 24, 1)))[1]
+    _, held = halves(np.repeat(np.arange(40.0)[:, None], 24, 1))
     rows[numbers(held)] *= 4
     samples = samples_of(graph, rows)
     found = judge_of(graph, samples, profile_graph(graph, samples), is_own=True)
