@@ -248,8 +248,8 @@ def bench_table(
     measured: Measurement,
     nanojoules: Callable[[float], float | None] | None = None,
 ) -> Table:
-    """Instructions and cycles a layer, and the rest that belongs to none; `nanojoules` estimates
-    the energy of cycles.
+    """Instructions and cycles a layer, and the rest that belongs to none: the call, and what code
+    that ships takes more or less for where it lies. `nanojoules` estimates the energy of cycles.
     """
     known = nanojoules is not None and nanojoules(1.0) is not None
     energies = _energies(nanojoules) if known and nanojoules is not None else None
@@ -270,10 +270,13 @@ def bench_table(
             count(layer.macs), f"{work / layer.macs:.2f}" if layer.macs else "-",
             *([energies(cost)] if energies else []), escape(layer.name),
         )  # fmt: skip
-    rest_instructions = _rest(measured.instructions, (c.instructions or 0 for c in measured.layers))
-    rest_cycles = _rest(measured.cycles, (c.cycles or 0 for c in measured.layers))
     if measured.layers:
-        table.add_row("", "(call, return)", count(rest_instructions), count(rest_cycles))
+        rest = (
+            _rest(measured.instructions, (c.instructions or 0 for c in measured.layers)),
+            _rest(measured.cycles, (c.cycles or 0 for c in measured.layers)),
+        )
+        what = "(other layout)" if measured.is_laid_out_otherwise else "(call, return)"
+        table.add_row("", what, *map(count, rest))
     table.add_row(
         "", "total", count(measured.instructions), count(measured.cycles),
         *([_range(measured.board_cycles)] if board else []), "",
@@ -301,8 +304,8 @@ def _range(cycles: CycleRange | None) -> str:
 
 
 def _rest(total: int | None, parts: Iterable[int]) -> int | None:
-    """What belongs to no layer; layers come from a marked build that can be a little larger."""
-    return None if total is None else max(total - sum(parts), 0)
+    """What belongs to no layer, below 0 where the code that ships takes less."""
+    return None if total is None else total - sum(parts)
 
 
 def _platform(board: Board) -> str:

@@ -44,7 +44,10 @@ class LayerCost:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Result of one inference; None if this executor cannot tell."""
+    """Result of one inference; None if this executor cannot tell. `is_laid_out_otherwise`: layers
+    were measured in code with marks of its steps, where loops lie at other places than in that
+    which ships.
+    """
 
     outputs: tuple[Array, ...]
     instructions: int | None = None
@@ -52,6 +55,7 @@ class Measurement:
     stack_bytes: int | None = None
     layers: tuple[LayerCost, ...] = ()
     board_cycles: CycleRange | None = None
+    is_laid_out_otherwise: bool = False
 
 
 class Session(Protocol):

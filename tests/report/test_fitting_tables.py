@@ -200,6 +200,20 @@ def test_a_narrow_bench_names_layers_rather_than_counting_their_work(tmp_path: P
     assert "MACs" not in rows[1]
 
 
+def test_what_no_layer_takes_is_the_call_or_where_the_shipped_code_lies(tmp_path: Path) -> None:
+    (tmp_path / "net.tflite").write_bytes(digits())
+    manifest = glowmcu.compile(tmp_path / "net.tflite", output=tmp_path / "net").manifest
+    costs = (LayerCost(0, manifest.layers[0].name, 900, 2_000),)
+    for is_other, cycles, row in (
+        (False, 2_010, "(call, return) 4 10"),
+        (True, 2_800, "(other layout) 4 800"),
+        (True, 1_900, "(other layout) 4 -100"),
+    ):
+        measured = Measurement((), 904, cycles, layers=costs, is_laid_out_otherwise=is_other)
+        rows = shown(bench_table(manifest, measured), 120).splitlines()
+        assert row in [" ".join(each.split()) for each in rows]
+
+
 def test_a_narrow_profile_leaves_out_numbers_before_names() -> None:
     one = TensorProfile((1, 8, 8, 16), 1024, -12.345, 6.789, 1.2345, 3.4567)
     profile = Profile("", "", 1, {f"block_{i}/expand/Conv2D": one for i in range(9)})

@@ -206,8 +206,9 @@ class CortexM:
             layers.append(
                 LayerCost(layer.index, layer.name, cost.instructions, cost.cycles, on_board)
             )
-        measurement = replace(found, layers=tuple(layers))
-        return DetailedMeasurement(measurement, account, shipped is not marked, waits=waits)
+        is_other = shipped is not marked
+        measurement = replace(found, layers=tuple(layers), is_laid_out_otherwise=is_other)
+        return DetailedMeasurement(measurement, account, is_other, waits=waits)
 
 
 class _Bench:

@@ -106,6 +106,7 @@ class HeliumCore:
             total.cycles,
             call.values["stack"],
             tuple(layers),
+            is_laid_out_otherwise=shipped is not marked,
         )
         return DetailedMeasurement(measurement, account, shipped is not marked, marked.program)
 
