@@ -32,6 +32,8 @@ from glowmcu.quant.schemas import INT4_MAX, Schema
 _MOST_SAMPLES = 256
 _ROWS_A_RUN = 4096
 _LONGEST_ROW = 4096
+#: Sums of squares of what is below stay within float32.
+_LARGEST_IN_SINGLE = 1e15
 _SWEEPS = 8
 #: Added to H's diagonal, as a share of its mean: directions that no sample showed still count.
 _LEAST_DAMPING = 1e-2
@@ -62,6 +64,8 @@ class _Gathering:
     def add(self, rows: Array) -> None:
         """Further rows, `(groups, n, k)`."""
         sums = rows.sum(axis=1, dtype=np.float64)
+        if np.abs(rows).max(initial=0) > _LARGEST_IN_SINGLE:
+            rows = rows.astype(np.float64)
         products = (rows.transpose(0, 2, 1) @ rows).astype(np.float64)
         self.count += rows.shape[1]
         self.sums = sums if self.sums is None else self.sums + sums

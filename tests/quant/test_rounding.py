@@ -176,3 +176,19 @@ def test_moments_are_those_of_all_rows(name: str) -> None:
     np.testing.assert_allclose(found.outer, products, rtol=1e-4, atol=1e-4)
     covariance = [np.cov(group.T, bias=True) for group in rows]
     np.testing.assert_allclose(found.covariance, covariance, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_sample_far_from_all_others_is_rounded_for_without_a_warning() -> None:
+    graph = LAYERS["3x3, padded"]
+    node, constants = only_layer(graph)
+    data = draw(3, 8, 6, 5, 4)
+    data[3, 0, 0, 0] = 1e30
+    samples = samples_of(graph, data)
+    moments = layer_moments(graph, [node], samples)[node]
+    assert np.isfinite(moments.outer).all()
+    stored, _ = nearest(node, constants)
+    found = round_adaptively(node, constants, stored, moments.outer, moments.count)
+    assert np.abs(found.astype(int) - stored).max() <= 127
+    options = QuantizationOptions(adaptive_rounding=True)
+    quantize_graph(graph, profile_graph(graph, samples), options, samples)
