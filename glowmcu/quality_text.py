@@ -16,6 +16,8 @@ ROUNDED_ALONE = (
     "to suit the data, which loses less"
 )
 _LONGEST_NAME = 48
+#: What layers of 16 bits are told by in the words of a choice.
+_WIDE = "int16:"
 #: Choices besides the one that was taken.
 _MOST_RIVALS = 2
 _SEEN = {
@@ -43,15 +45,21 @@ def quality_sentences(entry: QualityEntry) -> list[str]:
 
 
 def _choice_lines(entry: QualityEntry) -> list[str]:
-    """What was chosen, and what of."""
-    chosen = [one for one in entry.tried if one.is_chosen]
+    """What was chosen, what of, and why where another one loses less."""
+    chosen = next((one for one in entry.tried if one.is_chosen), None)
     others = [one for one in entry.tried if not one.is_chosen]
-    if not chosen:
+    if chosen is None:
         return []
+    begins = f"chosen by the samples: {chosen.choice}"
+    if _WIDE in chosen.choice and any(_WIDE not in one.choice for one in others):
+        usual = [one.figures.text for one in others if one.choice == "defaults"]
+        than = f", where defaults come to {usual[0]}" if usual else ""
+        return [f"{begins}, the cheapest 16 bits that are enough: {chosen.figures.text}{than}"]
     rivals = ", ".join(f"{one.choice} {one.loss:.2f}" for one in others[:_MOST_RIVALS])
     behind = f"; next {rivals}" if rivals else ""
-    return [f"chosen by the samples: {chosen[0].choice}, error {chosen[0].loss:.2f} of what "
-            f"defaults give{behind}"]  # fmt: skip
+    if others and others[0].loss < chosen.loss:
+        behind += ", which may be chance"
+    return [f"{begins}, error {chosen.loss:.2f} of what defaults give{behind}"]
 
 
 def _bits_lines(entry: QualityEntry) -> list[str]:
