@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 
 import numpy as np
@@ -51,6 +51,16 @@ def _content(array: Array) -> bytes:
 def same_graph(left: Graph, right: Graph) -> bool:
     """Whether names, types, operators and wiring agree in order."""
     return _graph_key(left) == _graph_key(right)
+
+
+def nodes_digest(nodes: Sequence[Node]) -> str:
+    """Of what nodes make of all that they read: 64 digits, the same in every process."""
+    made = {value for node in nodes for value in node.outputs}
+    read = dict.fromkeys(value for node in nodes for value in node.inputs if value not in made)
+    places = {value: place for place, value in enumerate(read)}
+    inputs = tuple((value.name, value.type) for value in read)
+    key = inputs, tuple(_node_key(node, places) for node in nodes)
+    return hashlib.sha256(repr(key).encode()).hexdigest()
 
 
 def _graph_key(graph: Graph) -> Hashable:

@@ -9,6 +9,7 @@ from glowmcu.compilation import Options
 from glowmcu.errors import error
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import Weights
+from glowmcu.ir.equality import nodes_digest
 from glowmcu.ir.graph import Graph
 from glowmcu.learning.stage import LEARNS
 from glowmcu.memory_fit import FittedPlan
@@ -52,13 +53,20 @@ def inference_cycles(fit: FittedPlan) -> float:
     )
 
 
+def _inference_digest(graph: Graph) -> str:
+    """Of all that an inference computes by the parameters: what these mean depends on its scales,
+    those of layers in front, too. How they are learnt is no part of it.
+    """
+    return nodes_digest([n for n in graph.nodes if not graph.rates[n.stage].argument])
+
+
 def training_entry(
     graph: Graph, model_sha256: str, fit: FittedPlan, inference_arena_bytes: int, is_known: bool
 ) -> TrainingEntry:
     """Of a graph that learns; cycles where the core's costs are known."""
     told = json.loads(graph.metadata[LEARNS])
     types = {state.value.name: state.value.type for state in graph.states}
-    owner = hashlib.sha256(model_sha256.encode())
+    owner = hashlib.sha256(f"{model_sha256}{_inference_digest(graph)}".encode())
     for name in told["parameters"]:
         owner.update(f"{name}{types[name]}".encode())
     inference = round(inference_cycles(fit))

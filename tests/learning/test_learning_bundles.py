@@ -224,6 +224,21 @@ def test_parameters_of_other_layers_are_refused(tmp_path: Path) -> None:
     assert len(owners) == 4
 
 
+@pytest.mark.parametrize("numbers", ["fixed", "float32"])
+def test_parameters_of_another_quantization_are_refused(numbers: str, tmp_path: Path) -> None:
+    samples = np.random.default_rng(1).standard_normal((8, 25, 1, 6)).astype(np.float32)
+
+    def owner(calibration: str, board: str = "nrf52", momentum: float = 0.0) -> str:
+        bundle = compiled(
+            tmp_path, GESTURES, board, train="last=2", train_numbers=numbers, momentum=momentum,
+            samples=samples, quantization=glowmcu.Quantization(calibration=calibration),
+        )  # fmt: skip
+        assert bundle.manifest.training is not None
+        return bundle.manifest.training.digest
+
+    assert owner("minmax") == owner("minmax", "rp2040", 0.5) != owner("percentile:90")
+
+
 def test_squared_error_has_a_target_in_c(tmp_path: Path) -> None:
     bundle = compiled(tmp_path, GESTURES, train="last=1", loss="squared-error", learning_rate=0.5)
     session, x = bundle.session(), np.full((1, 25, 1, 6), 0.05, np.float32)
