@@ -48,7 +48,7 @@ from glowmcu.kept_layers import fit_kept_layers
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.known_costs import known_costs
 from glowmcu.kernels.selection.select import code_bytes
-from glowmcu.learning.as_asked import with_training
+from glowmcu.learning.as_asked import learning_notes, with_training
 from glowmcu.learning.facts import check_training, inference_cycles, training_entry
 from glowmcu.learning.least_arena import fit_learning
 from glowmcu.lowering import round_as_asked
@@ -157,8 +157,8 @@ def application_graph(
     inputs = inputs or InputOptions()
     graph = _graph_as_asked(data, name, asked, rounding, inputs)
     graph, notes = as_application_sees(graph, inputs, name)
-    told = (*notes, *state_notes(graph, inputs))
-    return with_training(graph, inputs.training, name), told
+    made = with_training(graph, inputs.training, name)
+    return made, (*notes, *state_notes(graph, inputs), *learning_notes(made, inputs.training))
 
 
 def graph_with_border(
@@ -259,7 +259,7 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
     labels, label_notes = labels_of(data, file_name, imported, options.interface)
     notes = (
         *notes_on_file(data, file_name, options.inputs, quantized is not None), *side_notes,
-        *state_notes(imported, options.inputs),
+        *state_notes(imported, options.inputs), *learning_notes(imported, options.inputs.training),
     )  # fmt: skip
     return Prepared(
         Path(file_name).name, _sha256(data), imported, lowered, dump, labels,

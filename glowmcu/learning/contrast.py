@@ -66,7 +66,7 @@ def with_contrast(graph: Graph, training: Training, file_name: str) -> Graph:
     descent = Descent(build, training, list(states.values()))
     upstream = build.reshape(contrast.upstream(), reached.type.shape)
     moved, counted = contrast.moved_means()
-    descent.run(real.inner, reached, upstream, file_name)
+    descent.run(front, real.inner, reached, upstream, file_name)
     (result,) = graph.results
     output = called(contrast.scores, result.name, infer, build)
     last = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)

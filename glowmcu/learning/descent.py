@@ -11,7 +11,7 @@ from glowmcu.gradient.builder import Builder
 from glowmcu.gradient.differentiate import MissingGradient, gradients
 from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.types import ElementType, TensorType
-from glowmcu.learning.layers import TrainedLayer
+from glowmcu.learning.layers import TrainedLayer, help_behind
 from glowmcu.learning.real_part import RealPart, part_behind, real_constant, with_real_part
 from glowmcu.learning.stage import MEMORY, expect_no_state, setting
 from glowmcu.ops.activation import Neg
@@ -59,7 +59,7 @@ class Descent:
     """What every state becomes: momentum m g' + g, parameter w - rate g'."""
 
     def __init__(self, build: Builder, training: Training, parameters: list[State]) -> None:
-        self._build = build
+        self._build, self._training = build, training
         self._rate = setting("learning_rate", training.learning_rate)
         self._momentum = setting("momentum", training.momentum) if training.momentum else None
         self.states = {state.value: state for state in parameters}
@@ -77,8 +77,12 @@ class Descent:
             self._memories[memory] = step
         self._steps[state] = build.add(MultiplyAdd(2), step, self._back, parameter)
 
-    def run(self, nodes: Sequence[Node], of: Value, upstream: Value, file_name: str) -> None:
-        """Back through `nodes` from `of`, whose gradient is `upstream`. Raises GM361."""
+    def run(
+        self, graph: Graph, nodes: Sequence[Node], of: Value, upstream: Value, file_name: str
+    ) -> None:
+        """Back through `nodes`, made of those of `graph`, from `of`, whose gradient is `upstream`.
+        Raises GM361.
+        """
         try:
             gradients(self._build, nodes, {of: upstream}, self.states, self.step)
         except MissingGradient as cause:
@@ -87,7 +91,7 @@ class Descent:
                 "what learns lies in front of an operator that gradients do not go through: "
                 f"{cause}",
                 f"{file_name}, {cause.node.name!r}",
-                "let only layers behind it learn, as --train last=1",
+                help_behind(graph, self._training, cause.node.name),
                 ExitCode.UNSUPPORTED,
             ) from cause
         self._expect_all(file_name)
@@ -101,7 +105,7 @@ class Descent:
                 f"no gradient comes to {', '.join(missing)}: comparisons, indices and rounding "
                 "have none, and all ways from there to the loss go through such",
                 file_name,
-                "let other layers learn, by their names or as --train last=1",
+                "let other layers learn, by their names",
                 ExitCode.UNSUPPORTED,
             )
 

@@ -30,7 +30,7 @@ from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import constant
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.learning.fixed_loss import FixedLoss, fixed_loss
-from glowmcu.learning.layers import TrainedLayer
+from glowmcu.learning.layers import TrainedLayer, help_behind
 from glowmcu.learning.stage import (
     MEMORY,
     ONE,
@@ -115,7 +115,7 @@ def with_fixed_point(
     graph: Graph, layers: tuple[TrainedLayer, ...], training: Training, file_name: str
 ) -> Graph:
     """`graph`, whose `layers` learn. Raises GM361, GM362."""
-    parameters = _parameters(graph, layers, training.channels, file_name)
+    parameters = _parameters(graph, layers, training, file_name)
     names = Names(value.name for value in (*graph.inputs, *graph.outputs))
     build = FixedBuilder("learning", STAGE)
     rate = setting("learning_rate", training.learning_rate)
@@ -125,7 +125,7 @@ def with_fixed_point(
     keeps = None if momentum is None else momentum.value
     descent = _Descent(graph, build, parameters, rate.value, keeps)
     expect_no_state(graph, descent.inner, file_name)
-    descent.run(begun, file_name)
+    descent.run(begun, training, file_name)
     loss = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)
     shown = called(begun.loss, names.new("loss"), build)
     found = {item.state: item.kept for item in parameters.values()}
@@ -142,39 +142,39 @@ def with_fixed_point(
     )
 
 
-def _refusal(why: str, where: str) -> Exception:
+def _refusal(why: str, where: str, help_behind: str = "") -> Exception:
     return error(
         "GM361",
         f"learning in fixed point does not go through {why}",
         where,
-        "--train-numbers float32 learns in real numbers, or let only layers behind it learn, as "
-        "--train last=1",
+        "--train-numbers float32 learns in real numbers" + (help_behind and f"; or {help_behind}"),
         ExitCode.UNSUPPORTED,
     )
 
 
 def _parameters(
-    graph: Graph, layers: tuple[TrainedLayer, ...], channels: int, file_name: str
+    graph: Graph, layers: tuple[TrainedLayer, ...], training: Training, file_name: str
 ) -> dict[Value, _Parameter]:
     """Of the last layer, which tells classes apart, all channels learn."""
     found: dict[Value, _Parameter] = {}
     for layer in layers:
         node, where = layer.node, f"{file_name}, {layer.node.name!r}"
+        helps = help_behind(graph, training, node.name)
         if not isinstance(node.op, LAYERS):
-            raise _refusal(f"{node.op.name} with weights that learn", where)
+            raise _refusal(f"{node.op.name} with weights that learn", where, helps)
         if not (is_stored(node.inputs[0]) and is_stored(node.output)):
-            raise _refusal(f"{node.op.name} of {node.inputs[0].type}", where)
+            raise _refusal(f"{node.op.name} of {node.inputs[0].type}", where, helps)
         try:
             layer_shape(node)
         except NoGradient as cause:
-            raise _refusal(str(cause), where) from cause
+            raise _refusal(str(cause), where, helps) from cause
         for value, word in layer.parameters:
             if value not in found:
-                percent = 100 if layer is layers[-1] else channels
+                percent = 100 if layer is layers[-1] else training.channels
                 axis = 3 if word == "weights" and isinstance(node.op, DepthwiseConv2D) else 0
                 found[value] = _Parameter(graph, value, f"{node.name}/{word}", axis, percent)
             if not found[value].fits:
-                raise _refusal("biases of more than 29 bits", where)
+                raise _refusal("biases of more than 29 bits", where, helps)
     return found
 
 
@@ -211,7 +211,7 @@ class _Descent:
             if any(value in parameters or value in self.inner for value in node.inputs):
                 self.inner.update(node.outputs)
 
-    def run(self, begun: FixedLoss, file_name: str) -> None:
+    def run(self, begun: FixedLoss, training: Training, file_name: str) -> None:
         """Raises GM361."""
         self._found = {begun.of: begun.gradient}
         for node in reversed(self._graph.nodes):
@@ -225,7 +225,8 @@ class _Descent:
                 else:
                     self._through(node, given)
             except NoGradient as cause:
-                raise _refusal(str(cause), where) from cause
+                helps = help_behind(self._graph, training, node.name)
+                raise _refusal(str(cause), where, helps) from cause
         for item in self._parameters.values():
             if item.kept is item.state.value:
                 raise _refusal(

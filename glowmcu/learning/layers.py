@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from glowmcu.errors import ExitCode, error
 from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.learning.stage import LEARNS
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
+from glowmcu.ops.weighted import WeightedOperation
 from glowmcu.training import Training
 
 #: Operator to its operands that are parameters: weights, and bias if there is one.
@@ -37,7 +40,8 @@ def trained_layers(graph: Graph, training: Training, file_name: str) -> tuple[Tr
             "GM360",
             "no layer of this model has weights that could learn",
             file_name,
-            "fully connected layers, convolutions and products with a constant matrix do",
+            "fully connected layers, convolutions and products with a constant matrix do"
+            + _others(graph.nodes),
             ExitCode.UNSUPPORTED,
         )
     chosen = layers
@@ -47,13 +51,13 @@ def trained_layers(graph: Graph, training: Training, file_name: str) -> tuple[Tr
         chosen = [node for node in layers if node.name in names]
         for name in names:
             if name not in known:
-                raise _unknown(name, [node.name for node in layers], file_name)
+                raise _unknown(graph, name, [node.name for node in layers], file_name)
     elif training.last > len(layers):
         raise error(
             "GM360",
-            f"the last {training.last} layers cannot learn: {len(layers)} have weights",
+            f"the last {training.last} layers cannot learn: {len(layers)} have weights that can",
             file_name,
-            f"--train last={len(layers)}, or fewer",
+            f"--train {replace(training, last=len(layers)).what}, or fewer{_others(graph.nodes)}",
         )
     elif training.last:
         chosen = layers[-training.last :]
@@ -91,11 +95,45 @@ def _constants(graph: Graph, node: Node) -> tuple[Value, ...]:
     return values if all(graph.constant_data(value) is not None for value in values) else ()
 
 
-def _unknown(name: str, names: list[str], file_name: str) -> Exception:
+def _unknown(graph: Graph, name: str, names: list[str], file_name: str) -> Exception:
     near = difflib.get_close_matches(name, names, n=1)
     shown = ", ".join(names[-8:])
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return error(
-        "GM360", f"no layer with weights is called {name!r}", file_name,
-        f"{hint}the last ones are: {shown}",
-    )  # fmt: skip
+    found = next((node for node in graph.nodes if node.name == name), None)
+    message = f"no layer with weights is called {name!r}"
+    if found is not None:
+        message, hint = f"{name!r} cannot learn: {found.op.name} has no weights that do", ""
+    said = f"{hint}the last ones are: {shown}{_others(graph.nodes)}"
+    return error("GM360", message, file_name, said)
+
+
+def learning_notes(graph: Graph, training: Training) -> tuple[str, ...]:
+    """A sentence where a graph that learns has layers whose weights do not, though the last layers
+    were asked for or all.
+    """
+    if training.layers or not training.has_gradient:
+        return ()
+    learnt = set(json.loads(graph.metadata[LEARNS])["parameters"])
+    reads = [any(value.name in learnt for value in node.inputs) for node in graph.nodes]
+    others = _others(graph.nodes[reads.index(True) if training.last else 0 :])
+    return (f"`--train {training.what}` is of layers that can learn{others}",) if others else ()
+
+
+def _others(nodes: Sequence[Node]) -> str:
+    """Which layers have weights that cannot learn, to end a sentence with."""
+    names = [
+        f"{node.name!r} ({node.op.name})"
+        for node in nodes
+        if isinstance(node.op, WeightedOperation) and type(node.op) not in _PARAMETERS
+    ]
+    return f"; weights of {', '.join(names)} do not learn, and are not counted" if names else ""
+
+
+def help_behind(graph: Graph, training: Training, name: str) -> str:
+    """What helps where the node that is called so is in the way of what learns."""
+    at = [node.name for node in graph.nodes].index(name)
+    count = sum(bool(_constants(graph, node)) for node in graph.nodes[at + 1 :])
+    if not count:
+        return "export the model with an output in front of it: no layer with weights is behind it"
+    what = replace(training, last=count, layers=()).what
+    return f"let only layers behind it learn: --train {what}"

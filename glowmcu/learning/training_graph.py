@@ -68,7 +68,7 @@ def _with_real_numbers(
     loss = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)
     shown = called(learnt.loss, names.new("loss"), build)
     descent = Descent(build, training, list(states.values()))
-    descent.run(real.inner, learnt.of, learnt.upstream, file_name)
+    descent.run(graph, real.inner, learnt.of, learnt.upstream, file_name)
     assigned = {**descent.assigned(), loss: shown}
     end = real.real[result].type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
     entry = told(training.loss.value, arguments, shown, states.values(), assigned)

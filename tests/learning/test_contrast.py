@@ -123,3 +123,4 @@ def test_more_layers_than_there_are_in_front_are_refused() -> None:
     with pytest.raises(GlowmcuError, match="GM360") as found:
         learning(GESTURES, "prototypes=3,last=9")
     assert "last 9 layers cannot learn" in str(found.value)
+    assert "hint: train='prototypes=3,last=3'" in str(found.value)

@@ -263,6 +263,17 @@ def test_a_float_model_is_refused_with_what_helps() -> None:
     assert "train_numbers='float32'" in str(found.value)
 
 
+def test_a_hint_does_not_name_layers_behind_where_there_are_none() -> None:
+    """Behind the softmax of squared errors."""
+    graph = application_graph(DIGITS.read_bytes(), DIGITS.name)[0]
+    asked = training_of("last=1", "squared-error", numbers="fixed")
+    assert asked is not None
+    with pytest.raises(GlowmcuError, match="GM361") as found:
+        with_training(graph, asked, DIGITS.name)
+    assert "no layer with weights is behind it" in str(found.value)
+    assert "last=" not in str(found.value)
+
+
 def test_graphs_in_fixed_point_are_text_and_come_back() -> None:
     graph = learning("dilated", "last=5")
     text = print_graph(graph)

@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from glowmcu.errors import GlowmcuError
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.interpreter import Session
+from glowmcu.pipeline import application_graph
+from glowmcu.training import training_of
 from tests.learning.test_learning_bundles import compiled, learnt, meaning, samples
 from tests.support.onnx_models import Nodes
 
@@ -114,6 +118,20 @@ def _model(layer: Layer) -> bytes:
     graph = helper.make_graph(net.nodes, "net", [given], [made], net.constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
     return bytes(model.SerializeToString())
+
+
+def test_layers_whose_weights_do_not_learn_are_said() -> None:
+    data = _model(LAYERS["a transposed convolution"])
+    for what, is_behind in (("last=1", False), ("last=2", True), ("bias", True), ("last=9", True)):
+        inputs = InputOptions(training=training_of(what))
+        try:
+            said = " ".join(application_graph(data, "net.onnx", inputs=inputs)[1])
+        except GlowmcuError as refusal:
+            said = str(refusal)
+        assert ("(transpose_conv_2d)" in said) == is_behind, what
+    name = "v3/transpose_conv_2d"
+    with pytest.raises(GlowmcuError, match=f"'{name}' cannot learn: transpose_conv_2d has no"):
+        application_graph(data, "net.onnx", inputs=InputOptions(training=training_of(name)))
 
 
 @pytest.mark.parametrize("layer", LAYERS)
