@@ -39,22 +39,27 @@ def gradients(
     found: dict[Value, Value] = dict(upstream)
     firsts = _first_readers(nodes, targets)
     for node in reversed(nodes):
-        given = [found.get(value) for value in node.outputs]
-        if node not in depends or not any(given):
-            continue
-        try:
-            parts = rule_of(node.op)(build, node, given)
-        except NoGradient as cause:
-            raise MissingGradient(node, str(cause)) from cause
-        for value, part in zip(node.inputs, parts, strict=True):
-            if part is None or value not in inner:
-                continue
-            before = found.get(value)
-            found[value] = part if before is None else build.plus(before, part)
+        for value, part in _parts(build, node, found) if node in depends else ():
+            if value in inner:
+                before = found.get(value)
+                found[value] = part if before is None else build.plus(before, part)
         for value in firsts.get(node, ()):
             if value in found:
                 ready(value, found[value])
     return {value: found[value] for value in targets if value in found}
+
+
+def _parts(build: Builder, node: Node, found: Mapping[Value, Value]) -> list[tuple[Value, Value]]:
+    """What gradients of a node's results add to those of its operands. Raises MissingGradient."""
+    given = [found.get(value) for value in node.outputs]
+    if not any(given):
+        return []
+    try:
+        parts = rule_of(node.op)(build, node, given)
+    except NoGradient as cause:
+        raise MissingGradient(node, str(cause)) from cause
+    pairs = zip(node.inputs, parts, strict=True)
+    return [(value, part) for value, part in pairs if part is not None]
 
 
 def _first_readers(nodes: Sequence[Node], values: Iterable[Value]) -> dict[Node, list[Value]]:

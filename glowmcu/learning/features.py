@@ -76,7 +76,7 @@ class Head:
 
 def head_of(graph: Graph, what: str, file_name: str) -> Head:
     """In the place of the last layer. Raises GM360, GM362."""
-    (layer,) = trained_layers(graph, Training(1), file_name)
+    *_, layer = trained_layers(graph, Training(1), file_name)
     features = layer.node.inputs[0]
     is_row = features.type.rank > 0 and features.type.element_count == features.type.shape[-1]
     if not isinstance(layer.node.op, FullyConnected | BatchMatMul) or not is_row:

@@ -33,7 +33,7 @@ class TrainedLayer:
 
 
 def trained_layers(graph: Graph, training: Training, file_name: str) -> tuple[TrainedLayer, ...]:
-    """The layers that learn, in order. Raises GM360."""
+    """The layers that learn, in order, and such that share weights with these. Raises GM360."""
     layers = [node for node in graph.nodes if _constants(graph, node)]
     if not layers:
         raise error(
@@ -61,11 +61,19 @@ def trained_layers(graph: Graph, training: Training, file_name: str) -> tuple[Tr
         )
     elif training.last:
         chosen = layers[-training.last :]
-    found = [TrainedLayer(node, _learning(graph, node, training)) for node in chosen]
-    found = [layer for layer in found if layer.parameters]
-    if not found:
+    learnt = {
+        value
+        for node in chosen
+        for value, word in _parameters(graph, node)
+        if word == "bias" or not training.biases_only
+    }
+    if not learnt:
         raise error("GM360", "these layers have no biases", file_name, "leave out bias")
-    return tuple(found)
+    found = [
+        TrainedLayer(node, tuple(item for item in _parameters(graph, node) if item[0] in learnt))
+        for node in layers
+    ]
+    return tuple(layer for layer in found if layer.parameters)
 
 
 def _joined(words: Sequence[str], known: Iterable[str]) -> list[str]:
@@ -81,12 +89,8 @@ def _joined(words: Sequence[str], known: Iterable[str]) -> list[str]:
     return names
 
 
-def _learning(graph: Graph, node: Node, training: Training) -> tuple[tuple[Value, str], ...]:
-    words = ("weights", "bias")
-    found = zip(_constants(graph, node), words, strict=False)
-    return tuple(
-        (value, word) for value, word in found if word == "bias" or not training.biases_only
-    )
+def _parameters(graph: Graph, node: Node) -> tuple[tuple[Value, str], ...]:
+    return tuple(zip(_constants(graph, node), ("weights", "bias"), strict=False))
 
 
 def _constants(graph: Graph, node: Node) -> tuple[Value, ...]:

@@ -119,6 +119,7 @@ class _Tensors:
         self._int8_interface = options.interface is Interface.INT8
         self._real: dict[Value, Value] = {}
         self._stored: dict[tuple[Value, TensorType], Value] = {}
+        self._constants: dict[tuple[Value, TensorType, bytes], Value] = {}
         #: Values as the node or the application that makes them stores them.
         self._own: dict[Value, Value] = {}
         self._outputs = set(graph.results)
@@ -226,7 +227,7 @@ class _Tensors:
         assert type_.quantization is not None
         if data is not None:
             stored = quantize_array(data, type_.quantization, type_.element)
-            return self.constant(stored, type_.quantization, value.name)
+            return self.constant(stored, type_.quantization, value)
         # Stored integers are rescaled where the value has them of itself.
         source, form = self._own.get(value), str(type_.element.numpy)
         is_output = value in self._outputs and self._int8_interface
@@ -241,11 +242,14 @@ class _Tensors:
         except OperationError:  # scales too far apart for integers to go from one to the other
             return self._append(Quantize(), self.real(value), type_, name)
 
-    def constant(self, data: Array, quantization: Quantization, name: str) -> Value:
-        """A new constant of stored values."""
-        value = Value(TensorType(data.shape, element_type_of(data.dtype), quantization), name)
-        self.nodes.append(Node(constant(data), (), (value,), name))
-        return value
+    def constant(self, data: Array, quantization: Quantization, real: Value) -> Value:
+        """What is stored of a constant: once where it is the same for several nodes."""
+        type_ = TensorType(data.shape, element_type_of(data.dtype), quantization)
+        key = real, type_, data.tobytes()
+        if key not in self._constants:
+            self._constants[key] = value = Value(type_, real.name)
+            self.nodes.append(Node(constant(data), (), (value,), real.name))
+        return self._constants[key]
 
     def _append(self, op: Operation, x: Value, type_: TensorType, name: str) -> Value:
         """A conversion. Raises OperationError where the operator refuses its types."""
@@ -365,12 +369,11 @@ class _Layer:
         stored, layer = self._refinement(node, layer)
         bias = layer.bias
         quantization = weight_quantization(layer.scales, layer.axis)
-        found = {position: tensors.constant(stored, quantization, weights.name)}
+        found = {position: tensors.constant(stored, quantization, weights)}
         if place is not None:
             assert bias is not None
             data, bias_quantization = quantize_bias(bias, scale, layer.scales, self._bias_element)
-            name = node.inputs[place].name
-            found[place] = tensors.constant(data, bias_quantization, name)
+            found[place] = tensors.constant(data, bias_quantization, node.inputs[place])
         return found
 
     @property

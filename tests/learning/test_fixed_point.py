@@ -22,6 +22,7 @@ from glowmcu.verify.executors import executor
 from glowmcu.verify.host import HostSession
 from tests.learning.fixed_models import dilated, pooled, regression, separable, windows
 from tests.learning.test_learning_bundles import DIGITS, GESTURES, learnt, samples
+from tests.learning.test_training_graph import onnx_graph
 from tests.support.forced_variant import SANITIZED
 
 MODELS = {
@@ -272,6 +273,26 @@ def test_a_hint_does_not_name_layers_behind_where_there_are_none() -> None:
         with_training(graph, asked, DIGITS.name)
     assert "no layer with weights is behind it" in str(found.value)
     assert "last=" not in str(found.value)
+
+
+def test_weights_that_layers_share_stay_shared_in_int8(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    make, random = onnx.helper.make_node, np.random.default_rng(1)
+    (tmp_path / "m.onnx").write_bytes(onnx_graph(
+        [make("Gemm", ["x", "w", "b"], ["h"]), make("Relu", ["h"], ["r"]),
+         make("Gemm", ["r", "w", "b"], ["y"])],
+        {"x": (np.float32, (1, 4))}, ["y"],
+        {"w": random.standard_normal((4, 4)).astype(np.float32), "b": np.ones(4, np.float32)},
+    ))  # fmt: skip
+    bundle = glowmcu.compile(
+        tmp_path / "m.onnx", "rp2040", tmp_path / "net", "net", train="last=2",
+        train_numbers="fixed", samples=random.standard_normal((16, 1, 4)).astype(np.float32),
+        quantization=glowmcu.Quantization(calibration="minmax"),
+    )  # fmt: skip
+    assert bundle.manifest.training is not None
+    words = [name.rpartition("/")[2] for name in bundle.manifest.training.parameters]
+    assert sorted(words) == ["bias", "bias", "weights"]
+    assert glowmcu.verify(bundle, on=["host"]).passed
 
 
 def test_graphs_in_fixed_point_are_text_and_come_back() -> None:

@@ -75,6 +75,42 @@ def states_of(graph: Graph, session: Session) -> dict[str, Array]:
     }
 
 
+@pytest.mark.parametrize("what", ["last=2", "last=1"])
+@pytest.mark.parametrize("kind", ["Gemm", "MatMul", "Conv"])
+def test_weights_that_layers_share_learn_together(kind: str, what: str) -> None:
+    """The step is that of the loss by all places where they are, by finite differences."""
+    onnx = pytest.importorskip("onnx")
+    shape = (1, 3, 1, 1) if kind == "Conv" else (1, 3)
+    weights = np.random.default_rng(2).standard_normal((3, 3, *shape[2:])).astype(np.float32)
+    options = {"transB": 1} if kind == "Gemm" else {}
+    make = onnx.helper.make_node
+    data = onnx_graph(
+        [make(kind, ["x", "w"], ["h"], **options), make("Tanh", ["h"], ["t"]),
+         make(kind, ["t", "w"], ["y"], **options)],
+        {"x": (np.float32, shape)}, ["y"], {"w": weights},
+    )  # fmt: skip
+    training = training_of(what, "squared-error", learning_rate=1e-3)
+    assert training is not None
+    graph = with_training(application_graph(data, "m.onnx")[0], training, "m.onnx")
+    names = [state.value.name for state in graph.states if state.value.name.endswith("weights")]
+    (at,) = [n for n, state in enumerate(graph.states) if state.value.name in names]
+    x, target = drawn(graph, 1)[0], np.zeros(graph.results[0].type.shape, np.float32)
+
+    def loss(moved: Array) -> float:
+        session = Session(graph)
+        session._states[at] = moved
+        return float(session.run([x, target, label(0)])[1][0])
+
+    start, session = graph.states[at].initial, Session(graph)
+    session.run([x, target, label(0)])
+    gradient = (start - states_of(graph, session)[names[0]]) / 1e-3
+    for place in ((0, ..., 1), (2, ..., 0)):
+        change = np.zeros_like(start)
+        change[place] = 1e-2
+        slope = (loss(start + change) - loss(start - change)) / 2e-2
+        np.testing.assert_allclose(gradient[place].sum(), slope, rtol=0.02, atol=1e-3)
+
+
 def test_runs_without_a_label_change_nothing_and_say_what_the_model_says() -> None:
     plain, graph = graph_of(GESTURES), learning(GESTURES, "last=2")
     session = Session(graph)
@@ -248,9 +284,9 @@ def test_layers_whose_names_have_commas_can_be_named() -> None:
     make, ones = onnx.helper.make_node, np.ones((3, 3), np.float32)
     results = ["a,b", "a", "y, z"]
     data = onnx_graph(
-        [make("MatMul", [x, "w"], [y], name=y)
+        [make("MatMul", [x, f"w {y}"], [y], name=y)
          for x, y in zip(["x", *results], results, strict=False)],
-        {"x": (np.float32, (1, 3))}, results[-1:], {"w": ones},
+        {"x": (np.float32, (1, 3))}, results[-1:], {f"w {y}": ones for y in results},
     )  # fmt: skip
     graph = application_graph(data, "m.onnx")[0]
     layers = [layer.node.name for layer in trained_layers(graph, Training(), "m")]
@@ -268,8 +304,9 @@ def test_an_operator_without_gradient_is_named() -> None:
     data = onnx_graph(
         [make("MatMul", ["x", "w"], ["h"], name="first"),
          make("Mod", ["h", "c"], ["m"], name="odd", fmod=1),
-         make("MatMul", ["m", "w"], ["y"], name="last")],
-        {"x": (np.float32, (1, 3))}, ["y"], {"w": ones, "c": np.full((3,), 2.0, np.float32)},
+         make("MatMul", ["m", "v"], ["y"], name="last")],
+        {"x": (np.float32, (1, 3))}, ["y"],
+        {"w": ones, "v": ones, "c": np.full((3,), 2.0, np.float32)},
     )  # fmt: skip
     graph = application_graph(data, "m.onnx")[0]
     with pytest.raises(GlowmcuError, match="GM361") as found:
@@ -278,19 +315,21 @@ def test_an_operator_without_gradient_is_named() -> None:
     assert "train='last=1'" in str(found.value)
 
 
-def test_a_layer_that_only_a_condition_reads_is_named() -> None:
+@pytest.mark.parametrize(("last", "missing"), [("v", "weights, "), ("w", "bias: ")])
+def test_a_layer_that_only_a_condition_reads_is_named(last: str, missing: str) -> None:
+    """What it shares with the last layer has a gradient from there."""
     onnx = pytest.importorskip("onnx")
     make, ones = onnx.helper.make_node, np.ones((3, 3), np.float32)
     data = onnx_graph(
         [make("MatMul", ["x", "w"], ["a"]), make("Greater", ["a", "zero"], ["c"]),
-         make("Where", ["c", "x", "zero"], ["d"]), make("MatMul", ["d", "w"], ["y"])],
-        {"x": (np.float32, (1, 3))}, ["y"], {"w": ones, "zero": np.float32(0)},
+         make("Where", ["c", "x", "zero"], ["d"]), make("MatMul", ["d", last], ["y"])],
+        {"x": (np.float32, (1, 3))}, ["y"], {"w": ones, "v": ones, "zero": np.float32(0)},
     )  # fmt: skip
     graph = application_graph(data, "m.onnx")[0]
     with_training(graph, Training(1), "m.onnx")
     with pytest.raises(GlowmcuError, match="GM361") as found:
         with_training(graph, Training(), "m.onnx")
-    assert "no gradient comes to a/fully_connected/weights" in str(found.value)
+    assert f"no gradient comes to a/fully_connected/{missing}" in str(found.value)
 
 
 def test_cross_entropy_needs_classes() -> None:

@@ -37,7 +37,9 @@ def _fold(context: Context, node: Node) -> Sequence[Value] | None:
         is_row &= product.type == node.output.type
         if bias is None or bias.any() or not is_row:
             continue
-        operands = [*layer.inputs[:2], context.add_constant(data.reshape(-1), name=row.name)]
+        is_bias = row.type.shape == (width,)
+        flat = row if is_bias else context.add_constant(data.reshape(-1), name=row.name)
+        operands = [*layer.inputs[:2], flat]
         op = replace(layer.op, clamp=node.op.clamp)
         return context.add(op, operands, [node.output.type], layer.name)
     return None

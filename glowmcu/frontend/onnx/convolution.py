@@ -38,7 +38,8 @@ def arranged(
     """`value` reshaped to `shape`, transposed by `axes`, reshaped to `result`; at once if known."""
     data = state.builder.known.get(value)
     if data is not None:
-        return state.add_constant(data.reshape(shape).transpose(axes).reshape(result), value.name)
+        made = data.reshape(shape).transpose(axes).reshape(result)
+        return state.made_of(value, made, value.name)
     moved = state.add(op, Transpose(axes), [reshaped(state, op, value, shape)])
     return reshaped(state, op, moved, result)
 

@@ -95,6 +95,8 @@ class Import:
         self.opset = model.opsets.get("ai.onnx", OLDEST_OPSET)
         self._values: dict[str, Value] = {}
         self._constants: dict[tuple[int, str], Value] = {} if outer is None else outer._constants
+        #: What was made of constants, by the constant and its own content.
+        self._made: dict[tuple[Value, Shape, bytes], Value] = {} if outer is None else outer._made
         self._sequences: dict[str, tuple[Value, ...]] = {}
         #: Results that are strings in the file, and here the index of a class.
         self.class_indices: set[str] = set()
@@ -303,6 +305,16 @@ class Import:
     def add_constant(self, data: Array, name: str = "constant") -> Value:
         """A constant that is not in the file."""
         return self.builder.add_constant(np.asarray(data, order="C"), name)
+
+    def made_of(self, source: Value, data: Array, name: str) -> Value:
+        """A constant that is made of another one: nodes that make the same of it share what they
+        made, as they share the weights of the file.
+        """
+        key = source, data.shape, data.tobytes()
+        value = self._made.get(key)
+        if value is None or value not in self.builder.known:
+            value = self._made[key] = self.add_constant(data, name)
+        return value
 
     def _add(
         self,

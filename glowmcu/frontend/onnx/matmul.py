@@ -27,12 +27,15 @@ def import_gemm(state: Import, op: NodeRecord) -> None:
     if op.flag("transA"):
         a = state.add(op, Transpose((1, 0)), [a])
     matrix = state.builder.known[b]
-    weights = matrix if op.flag("transB") else matrix.T
-    scaled = (weights * np.float32(op.number("alpha", 1.0))).astype(np.float32)
+    rows = matrix if op.flag("transB") else matrix.T
+    scaled = (rows * np.float32(op.number("alpha", 1.0))).astype(np.float32)
     row = _constant_row(state, op, scaled.shape[0])
-    bias = np.zeros(scaled.shape[0], np.float32) if row is None else row
-    operands = [a, state.add_constant(scaled, op.inputs[1]), state.add_constant(bias, "bias")]
-    product = state.add(op, FullyConnected(), operands)
+    if row is None or not state.has(op, 2):
+        bias = state.add_constant(np.zeros(scaled.shape[0], np.float32), "bias")
+    else:
+        bias = state.made_of(state.value(op, 2), row, "bias")
+    weights = state.made_of(b, scaled, op.inputs[1])
+    product = state.add(op, FullyConnected(), [a, weights, bias])
     _bind_sum(state, op, product, is_complete=row is not None)
 
 
@@ -90,7 +93,7 @@ def import_matmul(state: Import, op: NodeRecord) -> None:
     matrix = state.builder.known.get(right)
     if matrix is not None and matrix.ndim == 2:
         bias = state.add_constant(np.zeros(matrix.shape[1], np.float32), "no_bias")
-        weights = state.add_constant(matrix.T, right.name)
+        weights = state.made_of(right, matrix.T, right.name)
         product = state.add(op, FullyConnected(), [left, weights, bias])
     else:
         product = state.add(op, BatchMatMul(), [left, right])
@@ -106,5 +109,5 @@ def import_matmul(state: Import, op: NodeRecord) -> None:
 def _as_column(state: Import, op: NodeRecord, b: Value) -> Value:
     data = state.builder.known.get(b)
     if data is not None:
-        return state.add_constant(data[:, np.newaxis], b.name)
+        return state.made_of(b, data[:, np.newaxis], b.name)
     return reshaped(state, op, b, (*b.type.shape, 1))
