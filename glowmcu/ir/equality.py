@@ -25,7 +25,7 @@ def operation_key(op: Operation) -> Hashable:
 
 def _key(value: object) -> Hashable:
     if isinstance(value, np.ndarray):
-        return (value.dtype.str, value.shape, _content(value))
+        return (value.dtype.str, value.shape, content(value))
     if isinstance(value, float):
         return ("float", value.hex())
     if isinstance(value, bool):
@@ -41,8 +41,8 @@ def _key(value: object) -> Hashable:
     return value
 
 
-def _content(array: Array) -> bytes:
-    """The array's bytes, or their digest."""
+def content(array: Array) -> bytes:
+    """An array's bytes, or their digest where these are many."""
     if array.nbytes <= _WHOLE_BYTES:
         return array.tobytes()
     return hashlib.sha256(np.ascontiguousarray(array).data).digest()

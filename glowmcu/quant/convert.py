@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from glowmcu.ir.equality import content
 from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import Array, Constant, Operation, OperationError, constant
 from glowmcu.ir.quantization_rule import QuantizationRule
@@ -245,7 +246,7 @@ class _Tensors:
     def constant(self, data: Array, quantization: Quantization, real: Value) -> Value:
         """What is stored of a constant: once where it is the same for several nodes."""
         type_ = TensorType(data.shape, element_type_of(data.dtype), quantization)
-        key = real, type_, data.tobytes()
+        key = real, type_, content(data)
         if key not in self._constants:
             self._constants[key] = value = Value(type_, real.name)
             self.nodes.append(Node(constant(data), (), (value,), real.name))

@@ -29,6 +29,7 @@ from glowmcu.frontend.onnx.string_categories import Categories
 from glowmcu.frontend.open_shapes import open_shape
 from glowmcu.frontend.unsupported import Unsupported, refused
 from glowmcu.input_options import InputOptions
+from glowmcu.ir.equality import content
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array, Operation, OperationError
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType
@@ -310,7 +311,7 @@ class Import:
         """A constant that is made of another one: nodes that make the same of it share what they
         made, as they share the weights of the file.
         """
-        key = source, data.shape, data.tobytes()
+        key = source, data.shape, content(data)
         value = self._made.get(key)
         if value is None or value not in self.builder.known:
             value = self._made[key] = self.add_constant(data, name)
