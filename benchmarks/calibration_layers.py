@@ -24,6 +24,7 @@ from benchmarks.calibration_shapes import (
     DENSE,
     DEPTHWISE,
     ELEMENTS,
+    GROUPED,
     MATRICES,
     NARROW,
     PIXELS,
@@ -75,7 +76,7 @@ def _window_layer(
     depthwise = kind == "DEPTHWISE_CONV_2D"
     shape = (1, *image.kernel, image.out_channels)
     if not depthwise:
-        shape = (image.out_channels, *image.kernel, image.channels)
+        shape = (image.out_channels, *image.kernel, image.channels // image.groups)
     # A channel's weights span most of int8, as quantized models' do.
     scales = 0.01 * generator.uniform(0.2, 1.0, image.out_channels)
     weights = np.clip(generator.normal(0, 40, shape), -127, 127).astype(np.int8)
@@ -233,8 +234,10 @@ def _builders(kind: str) -> Sequence[_Builder]:
         small = PIXELS + POINTWISE[:14] if kind.endswith("1x1") else WINDOWS[:8]
         images += _four_bits(small + _relu(small))
         return [partial(_window_layer, "CONV_2D", image) for image in images]
-    if kind == "DEPTHWISE_CONV_2D":
-        return [partial(_window_layer, kind, image) for image in DEPTHWISE + _relu(DEPTHWISE)]
+    if kind in ("CONV_2D in groups", "DEPTHWISE_CONV_2D"):
+        images = DEPTHWISE if kind.startswith("DEPTHWISE") else GROUPED + _extreme(GROUPED[::3])
+        name = kind.removesuffix(" in groups")
+        return [partial(_window_layer, name, image) for image in images + _relu(images)]
     if kind == "TRANSPOSE_CONV":
         return [partial(_transposed_layer, image) for image in TRANSPOSED]
     if kind == "FULLY_CONNECTED":
@@ -256,8 +259,9 @@ def _builders(kind: str) -> Sequence[_Builder]:
 
 
 KINDS = (
-    "CONV_2D 1x1", "CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED",
-    "BATCH_MATMUL", "BATCH_MATMUL by a constant", "AVERAGE_POOL_2D", "MAX_POOL_2D", "ADD", "SUB",
+    "CONV_2D 1x1", "CONV_2D", "CONV_2D in groups", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV",
+    "FULLY_CONNECTED", "BATCH_MATMUL", "BATCH_MATMUL by a constant", "AVERAGE_POOL_2D",
+    "MAX_POOL_2D", "ADD", "SUB",
     "MUL", "SQUARED_DIFFERENCE", "PRELU", "ADD to a vector", "MEAN", "SUM", "REDUCE_MAX", "SOFTMAX",
     "LOG_SOFTMAX", "L2_NORMALIZATION", "LOGISTIC", *RECURRENT_KINDS, *FLOAT_KINDS,
     *INT16_KINDS, *GRAPH_KINDS,

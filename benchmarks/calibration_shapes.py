@@ -27,6 +27,7 @@ class Image:
     extreme: bool = False
     even: bool = False
     four_bits: bool = False
+    groups: int = 1
 
     @property
     def out_size(self) -> tuple[int, int]:
@@ -72,6 +73,14 @@ WINDOWS = (
     Image(49, 10, 1, 64, (10, 4), (2, 2)), Image(20, 1, 40, 32, (3, 1), padding="VALID"),
     Image(30, 1, 16, 24, (5, 1)), Image(7, 9, 5, 7, (2, 2), padding="VALID"),
     Image(10, 10, 12, 9, (5, 5)), Image(1, 40, 8, 16, (1, 7)),
+)  # fmt: skip
+#: Each output reads the inputs of its group.
+GROUPED = (
+    Image(12, 12, 16, 16, (3, 3), groups=4), Image(12, 12, 32, 32, (3, 3), groups=2),
+    Image(10, 10, 64, 64, (3, 3), groups=8), Image(8, 8, 24, 48, groups=3),
+    Image(9, 7, 12, 18, (3, 3), (2, 2), groups=6), Image(6, 6, 32, 32, (3, 3), groups=16),
+    Image(1, 30, 16, 16, (1, 5), groups=2), Image(14, 14, 6, 6, (3, 3), groups=2),
+    Image(7, 7, 40, 80, groups=4), Image(11, 5, 20, 35, (2, 3), padding="VALID", groups=5),
 )  # fmt: skip
 #: Time series: windows as wide as the image, inside it and beyond its ends.
 COLUMNS = (

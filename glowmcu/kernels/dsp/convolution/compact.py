@@ -100,6 +100,7 @@ class CompactConv2D(Kernel):
             operands=(0,),
             template="dsp/convolution/conv_2d_compact_dsp.c.j2",
             view={
+                "struct": "glowmcu_conv_2d_compact",
                 "headers": ("glowmcu_conv_2d_compact.h", *pairs_headers(stream)),
                 "assembly": ordered(
                     pairs_assembly(stream.layout, stream.form.postshift, self.round_steps), target

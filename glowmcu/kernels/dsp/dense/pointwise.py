@@ -6,7 +6,7 @@ constants. See glowmcu_conv_2d_pointwise.h and pointwise_assembly.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from glowmcu.ir.function_names import specialized
@@ -173,13 +173,19 @@ def is_carried(stream: DenseStream, target: Target) -> bool:
 
 
 def dense_fields(
-    grid: PixelGrid, stream: DenseStream, round_steps: int = ROUND_STEPS, carried: bool = False
+    grid: PixelGrid,
+    stream: DenseStream,
+    round_steps: int = ROUND_STEPS,
+    carried: bool = False,
+    behind: Sequence[DenseStream] = (),
 ) -> tuple[Field, ...]:
-    """Of a `glowmcu_conv_2d_pointwise`, for a function with rounds of `round_steps`."""
+    """Of a `glowmcu_conv_2d_pointwise`, for a function with rounds of `round_steps`; `behind` are
+    the streams of a layer's other groups.
+    """
     depth = stream.depth
     way = walk(stream.steps, stream.layout, round_steps, carried)
     return (
-        stream_field(stream, way.is_single),
+        stream_field(stream, way.is_single, behind),
         Field("rest", depth % 8 + 8 * way.is_single),
         Field("eights_bytes", depth // 8 * 4 * STEP_BYTES),
         Field("first_round", way.first_round),

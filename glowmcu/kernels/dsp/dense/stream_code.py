@@ -5,6 +5,10 @@ See stream.py for the stream, layer.py for the layers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from glowmcu.kernels.dsp.dense.stream import SECTION, DenseStream
 from glowmcu.kernels.kernel import ConstantArray, Field
 from glowmcu.kernels.requantization.forms import Form
@@ -30,10 +34,15 @@ def pairs_headers(stream: DenseStream) -> tuple[str, ...]:
     return ("glowmcu_pointwise_nibbles.h",) if stream.layout.nibbles else ()
 
 
-def stream_field(stream: DenseStream, is_single: int = 0) -> Field:
-    """The constants in the order of their use, see `DenseStream.words`."""
+def stream_field(
+    stream: DenseStream, is_single: int = 0, behind: Sequence[DenseStream] = ()
+) -> Field:
+    """The constants in the order of their use, see `DenseStream.words`; `behind` are those of a
+    layer's other groups.
+    """
     comment = _NIBBLES_COMMENT if stream.layout.nibbles else _COMMENT
-    return Field("stream", ConstantArray("stream", stream.words(is_single), comment))
+    words = np.concatenate([each.words(is_single) for each in (stream, *behind)])
+    return Field("stream", ConstantArray("stream", words, comment))
 
 
 def scale_fields(stream: DenseStream) -> tuple[Field, ...]:
