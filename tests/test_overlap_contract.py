@@ -83,6 +83,8 @@ def samples() -> dict[str, bytes]:
         "3x3, narrow, stride 2": conv(depthwise, (1, 12, 8, 8), 8, (3, 3), (2, 2), **_NARROW),
         "3x3, stride 1 and 3": conv(depthwise, (1, 16, 9, 4), 4, (3, 3), (1, 3), padding="SAME"),
         "five rows": conv(depthwise, (1, 9, 4, 8), 8, (5, 1), padding="SAME"),
+        "five rows, no padding": conv(depthwise, (1, 9, 4, 8), 8, (5, 1)),
+        "seven rows, no padding": conv(depthwise, (1, 16, 3, 8), 8, (7, 1)),
         "five columns": conv(depthwise, (1, 6, 9, 8), 8, (1, 5), padding="SAME"),
         "five columns, stride 2": conv(depthwise, (1, 6, 9, 8), 8, (1, 5), (2, 1), padding="SAME"),
         "two outputs a channel": conv(depthwise, (1, 6, 5, 4), 8, (3, 3), padding="SAME"),
@@ -277,8 +279,7 @@ ONE_DISTANCE = {
     "depthwise_conv_2d.planes_nodsp": "3x3, narrow",
     "depthwise_conv_2d.planes_step_nodsp": "3x3, narrow, stride 2",
     "depthwise_conv_2d.planes_unrolled_dsp": "3x3, eight channels",
-    "depthwise_conv_2d.strip_dsp": "five rows",
-    "depthwise_conv_2d.strip_unrolled_dsp": "five columns",
+    "depthwise_conv_2d.strip_dsp": "five rows, no padding",
 }
 
 

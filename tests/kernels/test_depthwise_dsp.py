@@ -12,7 +12,9 @@ from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core
 from glowmcu.goals import Goal
 from glowmcu.ir.interpreter import run_graph
+from glowmcu.kernels.dsp.depthwise import strip as strip_variant
 from glowmcu.kernels.kernel import Target, load_kernels, site_of
+from glowmcu.kernels.requantization.forms import FormKind
 from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.ops.convolution import DepthwiseConv2D
 from glowmcu.pipeline import compile_model
@@ -21,11 +23,11 @@ from glowmcu.verify.host import Host
 from tests.ops.test_convolution import Case, conv_model
 from tests.support.check_model import expect_equal, random_inputs, write_bundle
 from tests.support.forced_layers import ForcedLayers
-from tests.support.forced_variant import compile_forced
+from tests.support.forced_variant import check_forced, compile_forced
 
 LINES, TAPS = "depthwise_conv_2d.lines_dsp", "depthwise_conv_2d.taps_dsp"
 STEP = "depthwise_conv_2d.lines_step_dsp"
-STRIP, UNROLLED = "depthwise_conv_2d.strip_dsp", "depthwise_conv_2d.strip_unrolled_dsp"
+STRIP = "depthwise_conv_2d.strip_dsp"
 ALL = {LINES, STRIP, TAPS}
 
 
@@ -54,17 +56,16 @@ STRIP_CASES = {
         f"{taps} taps, {outputs} outputs": Case(
             (1, taps + outputs - 1, 1, 4), 4, (taps, 1), out_scale=2.0
         )
-        for taps, outputs in (
-            (2, 1),
-            (3, 2),
-            (4, 3),
-            (5, 4),
-            (6, 5),
-            (7, 8),
-            (8, 9),
-            (15, 1),
-            (31, 7),
-        )
+        for taps, numbers in {
+            2: (1, 2, 3, 4, 5, 11),
+            3: (1, 2, 3, 4, 5, 11),
+            4: (1, 3, 4, 5, 6, 7, 17),
+            5: (1, 3, 4, 5, 6, 7, 17),
+            6: (1, 2, 3, 4, 5, 6, 7, 17),
+            7: (1, 2, 3, 4, 5, 6, 7, 17),
+            64: (3, 7),
+        }.items()
+        for outputs in numbers
     },
     "1x3, same padding": Case((1, 1, 9, 5), 5, (1, 3), padding="SAME", out_scale=2.0),
     "1x4, same padding, thirteen rows": Case(
@@ -72,9 +73,15 @@ STRIP_CASES = {
     ),
     "9x1, same padding, five columns": Case((1, 4, 5, 8), 8, (9, 1), padding="SAME", out_scale=2.0),
     "5x1, columns two apart": Case((1, 9, 7, 4), 4, (5, 1), (1, 2), out_scale=2.0),
+    "1x3, rows three apart, same padding": Case(
+        (1, 9, 7, 6), 6, (1, 3), (3, 1), padding="SAME", out_scale=2.0
+    ),
+    "3x1, positions too far apart to read": Case((1, 9, 150, 5), 5, (3, 1), out_scale=2.0),
+    "3x1, positions too far apart to write": Case((1, 9, 250, 5), 5, (3, 1), out_scale=2.0),
+    "6x1, positions too far apart to write": Case((1, 9, 250, 5), 5, (6, 1), out_scale=2.0),
     "1x3, batch of two": Case((2, 2, 6, 4), 4, (1, 3), out_scale=2.0),
+    "1x3, same padding, batch of two": Case((2, 2, 6, 5), 5, (1, 3), padding="SAME", out_scale=2.0),
 }
-UNROLLED_CASES = {name: case for name, case in STRIP_CASES.items() if max(case.kernel) < 18}
 TAP_CASES = {
     "3x1": Case((1, 9, 1, 8), 8, (3, 1), out_scale=2.0),
     "1x4, same padding": Case((1, 1, 9, 5), 5, (1, 4), padding="SAME", out_scale=2.0),
@@ -114,21 +121,24 @@ def depthwise(case: Case) -> bytes:
     return conv_model("DEPTHWISE_CONV_2D", case)
 
 
-def strip(case: Case) -> Case:
-    return replace(case, kernel=(1, 5), strides=(case.strides[0], 1))
+def strip(case: Case, taps: int = 5) -> Case:
+    return replace(case, kernel=(1, taps), strides=(case.strides[0], 1))
 
 
 SHAPE_LAYERS = {
     LINES: ForcedLayers(LINES, LINE_CASES, depthwise),
     STEP: ForcedLayers(STEP, LINE_CASES, depthwise),
     STRIP: ForcedLayers(STRIP, STRIP_CASES, depthwise),
-    UNROLLED: ForcedLayers(UNROLLED, UNROLLED_CASES, depthwise),
     TAPS: ForcedLayers(TAPS, TAP_CASES, depthwise),
 }
-STRIP_NUMBERS = {name: strip(case) for name, case in NUMBER_CASES.items()}
+#: By how weights are kept: in registers, with one of them in memory, all in memory.
+STRIP_NUMBERS = {
+    f"{STRIP}, {taps} taps": {name: strip(case, taps) for name, case in NUMBER_CASES.items()}
+    for taps in (4, 5, 6, 7)
+}
 NUMBER_LAYERS = {
     **{name: ForcedLayers(name, NUMBER_CASES, depthwise) for name in (LINES, STEP, TAPS)},
-    **{name: ForcedLayers(name, STRIP_NUMBERS, depthwise) for name in (STRIP, UNROLLED)},
+    **{name: ForcedLayers(STRIP, cases, depthwise) for name, cases in STRIP_NUMBERS.items()},
 }
 
 
@@ -153,15 +163,28 @@ def test_strips_compute_what_the_layer_means(name: str) -> None:
     SHAPE_LAYERS[STRIP].check(name)
 
 
+@pytest.mark.parametrize(
+    ("case", "taken"),
+    [
+        (Case((1, 70, 1, 4), 4, (64, 1)), True),
+        (Case((1, 70, 1, 4), 4, (65, 1)), False),
+        (Case((1, 3, 819, 5), 5, (3, 1)), True),
+        (Case((1, 3, 820, 5), 5, (3, 1)), False),
+    ],
+    ids=["64 taps", "65 taps", "4095 bytes", "4100 bytes"],
+)
+def test_strips_that_are_too_long_are_left_to_taps(case: Case, taken: bool) -> None:
+    assert (STRIP in accepted(replace(case, out_scale=2.0), "cortex-m4")) is taken
+
+
 @pytest.mark.arm
-@pytest.mark.parametrize("name", UNROLLED_CASES)
-def test_unrolled_strips_compute_what_the_layer_means(name: str) -> None:
-    SHAPE_LAYERS[UNROLLED].check(name)
-
-
-def test_long_windows_are_not_unrolled() -> None:
-    assert STRIP in accepted(STRIP_CASES["31 taps, 7 outputs"], "cortex-m4")
-    assert UNROLLED not in accepted(STRIP_CASES["31 taps, 7 outputs"], "cortex-m4")
+@pytest.mark.parametrize("taps", [4, 5, 7])
+@pytest.mark.parametrize("name", ["literal", "literal, narrow clamp", "weights all 0"])
+def test_strips_for_which_no_line_is_proved_are_exact(
+    name: str, taps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(strip_variant, "KINDS", (FormKind.LITERAL,))
+    check_forced(depthwise(strip(NUMBER_CASES[name], taps)), STRIP)
 
 
 @pytest.mark.arm
@@ -178,10 +201,10 @@ def test_all_numbers_come_out_exactly(name: str, variant: str) -> None:
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("variant", [STRIP, UNROLLED])
+@pytest.mark.parametrize("taps", STRIP_NUMBERS)
 @pytest.mark.parametrize("name", NUMBER_CASES)
-def test_all_numbers_come_out_of_strips_exactly(name: str, variant: str) -> None:
-    NUMBER_LAYERS[variant].check(name)
+def test_all_numbers_come_out_of_strips_exactly(name: str, taps: str) -> None:
+    NUMBER_LAYERS[taps].check(name)
 
 
 #: Of functions, the facts about requantization that their cases must reach.

@@ -26,12 +26,20 @@ def rounding_field(zero_point: int) -> Field:
 
 def common_form(task: RequantizationTask, preshifts: tuple[int, ...] = (PRESHIFT,)) -> Form | None:
     """An exact form whose constants are small, with a common postshift if there is one."""
-    for kind in _KINDS:
+    form = first_form(task, _KINDS, preshifts)
+    return form if form is None or form.kind is FormKind.FLOOR or _is_compact(form) else None
+
+
+def first_form(
+    task: RequantizationTask, kinds: tuple[FormKind, ...], preshifts: tuple[int, ...] = (PRESHIFT,)
+) -> Form | None:
+    """The first of `kinds` that is exact, with a common postshift if there is one."""
+    for kind in kinds:
         if kind is FormKind.FLOOR and not _can_floor(task):
             continue
         for postshifts in (_POSTSHIFTS, None):
             form = find_form(task, preshifts, postshifts, (kind,))
-            if form is not None and (kind is not FormKind.LITERAL or _is_compact(form)):
+            if form is not None:
                 return form
     return None
 
