@@ -33,6 +33,7 @@ from benchmarks.calibration_shapes import (
     REDUCTIONS,
     RESULT,
     ROWS,
+    SEQUENCES,
     TRANSPOSED,
     WINDOWS,
     Image,
@@ -234,10 +235,12 @@ def _builders(kind: str) -> Sequence[_Builder]:
         small = PIXELS + POINTWISE[:14] if kind.endswith("1x1") else WINDOWS[:8]
         images += _four_bits(small + _relu(small))
         return [partial(_window_layer, "CONV_2D", image) for image in images]
-    if kind in ("CONV_2D in groups", "DEPTHWISE_CONV_2D"):
-        images = DEPTHWISE if kind.startswith("DEPTHWISE") else GROUPED + _extreme(GROUPED[::3])
-        name = kind.removesuffix(" in groups")
-        return [partial(_window_layer, name, image) for image in images + _relu(images)]
+    if kind == "CONV_2D in groups":
+        images = GROUPED + _relu(GROUPED) + _extreme(GROUPED[::3])
+        return [partial(_window_layer, "CONV_2D", image) for image in images]
+    if kind == "DEPTHWISE_CONV_2D":
+        images = DEPTHWISE + _relu(DEPTHWISE) + SEQUENCES
+        return [partial(_window_layer, kind, image) for image in images]
     if kind == "TRANSPOSE_CONV":
         return [partial(_transposed_layer, image) for image in TRANSPOSED]
     if kind == "FULLY_CONNECTED":

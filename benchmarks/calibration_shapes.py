@@ -132,6 +132,15 @@ DEPTHWISE = (
     *LINES, *ONE_ROW, *WIDE, Image(6, 48, 48, 48, (3, 3)), Image(5, 64, 32, 32, (3, 3), (2, 2)),
     Image(6, 10, 32, 32, (3, 3), (2, 2)), Image(16, 8, 24, 24, (3, 3), (2, 2)),
 )  # fmt: skip
+#: Rows with windows of one row; an image of one row becomes a column.
+SEQUENCES = (
+    Image(2, 28, 128, 128, (1, 5), padding="VALID"), Image(3, 30, 40, 40, (1, 3), padding="VALID"),
+    Image(2, 24, 128, 128, (1, 10), padding="VALID"), Image(4, 9, 24, 24, (1, 5)),
+    Image(2, 64, 16, 16, (1, 13)), Image(2, 40, 70, 70, (1, 7)), Image(6, 5, 64, 64, (1, 3)),
+    Image(2, 16, 48, 48, (1, 9)), Image(8, 12, 20, 20, (1, 4)),
+    Image(2, 40, 18, 18, (1, 5), padding="VALID"), Image(2, 20, 16, 16, (1, 5), padding="VALID"),
+    Image(3, 12, 32, 32, (1, 9), padding="VALID"), Image(2, 100, 17, 17, (1, 2), padding="VALID"),
+)  # fmt: skip
 POOLS = (
     Image(25, 5, 64, kernel=(25, 5), padding="VALID"), Image(8, 8, 64, kernel=(8, 8)),
     Image(16, 16, 16, kernel=(2, 2), strides=(2, 2)), Image(3, 3, 256, kernel=(3, 3)),

@@ -87,6 +87,7 @@ def samples() -> dict[str, bytes]:
         "seven rows, no padding": conv(depthwise, (1, 16, 3, 8), 8, (7, 1)),
         "five columns": conv(depthwise, (1, 6, 9, 8), 8, (1, 5), padding="SAME"),
         "five columns, stride 2": conv(depthwise, (1, 6, 9, 8), 8, (1, 5), (2, 1), padding="SAME"),
+        "five columns, twenty channels": conv(depthwise, (1, 6, 9, 20), 20, (1, 5), padding="SAME"),
         "two outputs a channel": conv(depthwise, (1, 6, 5, 4), 8, (3, 3), padding="SAME"),
         "sixteen channels": conv(depthwise, (1, 6, 6, 16), 16, (3, 3), padding="SAME"),
         "twenty-eight channels, narrow": conv(depthwise, (1, 8, 7, 28), 28, (3, 3), **_NARROW),
@@ -279,6 +280,7 @@ ONE_DISTANCE = {
     "depthwise_conv_2d.planes_nodsp": "3x3, narrow",
     "depthwise_conv_2d.planes_step_nodsp": "3x3, narrow, stride 2",
     "depthwise_conv_2d.planes_unrolled_dsp": "3x3, eight channels",
+    "depthwise_conv_2d.sequence_mve": "five columns, twenty channels",
     "depthwise_conv_2d.strip_dsp": "five rows, no padding",
 }
 

@@ -17,6 +17,7 @@ from glowmcu.verify.host import Host
 from glowmcu.verify.qemu import Qemu
 from tests.kernels import mve_direct_layers as mve_direct
 from tests.kernels import mve_layers as mve
+from tests.kernels import mve_sequence_layers as mve_sequence
 from tests.kernels.mve_layers import CONV, DEPTHWISE, Layers
 from tests.ops.test_convolution import NUMBERS, Case
 from tests.support.check_model import expect_equal, random_inputs, write_bundle
@@ -74,6 +75,7 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
     "depthwise pairs": ("depthwise_conv_2d.pairs_mve", mve.depthwise_pairs_layers),
     "depthwise pairs, strided": ("depthwise_conv_2d.strided_mve", mve.depthwise_strided_layers),
     "depthwise patches": ("depthwise_conv_2d.patches_mve", mve.depthwise_patches_layers),
+    "depthwise sequences": ("depthwise_conv_2d.sequence_mve", mve_sequence.sequence_layers),
     "depthwise taps": ("depthwise_conv_2d.taps_mve", mve.depthwise_taps_layers),
     "average pools": ("average_pool_2d.mve", lambda: mve.pool_layers("AVERAGE_POOL_2D")),
     "maximum pools": ("max_pool_2d.mve", lambda: mve.pool_layers("MAX_POOL_2D")),
@@ -92,6 +94,10 @@ RANDOM: dict[str, tuple[str, Callable[[], Layers]]] = {
     ),
     "random depthwise": ("depthwise_conv_2d.mve", lambda: mve.random_layers(DEPTHWISE, 60)),
     "random patches": ("depthwise_conv_2d.patches_mve", lambda: mve.random_patches(60)),
+    "random sequences": (
+        "depthwise_conv_2d.sequence_mve",
+        lambda: mve_sequence.random_sequences(60),
+    ),
     "random taps": ("depthwise_conv_2d.taps_mve", lambda: mve.random_undilated(60)),
 }
 _QEMU = Qemu(machine="mps3-an547")
