@@ -19,10 +19,10 @@ typedef struct {
     int32_t kernel_height; /* at most 4, 3 pixels wide */
     int32_t preshift;
     /*
-     * For each channel the addend and the multiplier of a result,
-     *   sat8(high_word(2 * ((sum << preshift) + addend) * multiplier) >> 16),
-     * then three words of weights: a column of the window each, rows in bytes. Behind the last is a
-     * word that means nothing.
+     * For each channel a word of zeros and three of weights: a column of the window each, rows in
+     * bytes. A word of zeros. For each channel the addend and the multiplier of a result,
+     *   sat8(high_word(2 * ((sum << preshift) + addend) * multiplier) >> 16).
+     * Behind the last are two words that mean nothing.
      */
     const int32_t *stream;
     int32_t in_height;
@@ -55,28 +55,29 @@ typedef struct {
 } glowmcu_depthwise_patches_mve_rows;
 
 typedef struct {
-    const int32_t *stream;
+    const int32_t *weights; /* of the first channel */
+    const int32_t *constants;
     const int8_t *words;
     int8_t *out;
-    const int32_t *stream_end; /* behind the last channel */
     int32_t column;      /* bytes between a channel's words */
     int32_t row;         /* bytes between output rows; 0: there is one */
     int32_t pixel;       /* bytes between output pixels */
     int32_t preshift;
-    int32_t zero;
-    int32_t shift;       /* of the weights for the second row: 8 * stride_y; 0 if there is none */
     int32_t pair[2];     /* from pair to pair in words and out */
+    int32_t middle;      /* pairs between the first and the last */
+    int32_t shift;       /* of the weights for the second row: 8 * stride_y; 0 if there is none */
+    const int32_t *end;  /* of the weights, and a channel's more */
     int32_t last[2];     /* to the last pair, which may overlap */
     int32_t next[2];     /* from there to the next channel's first */
-    int32_t middle;      /* pairs between the first and the last */
 } glowmcu_depthwise_patches_mve_band;
 
 #if GLOWMCU_HAS_MVE
 GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_patches_mve_rows, words) == 32, words_at_32);
 GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_patches_mve_rows, vectors) == 40, vectors_at_40);
 GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_patches_mve_band, column) == 16, column_at_16);
-GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_patches_mve_band, zero) == 32, zero_at_32);
-GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_patches_mve_band, middle) == 64, middle_at_64);
+GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_patches_mve_band, pair) == 32, pair_at_32);
+GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_patches_mve_band, middle) == 40, middle_at_40);
+GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_patches_mve_band, next) == 60, next_at_60);
 
 /*
  * Four rows to words, byte by byte: 16 words a vector, those behind `bytes` with zeros.
@@ -113,34 +114,18 @@ GLOWMCU_NAKED static void glowmcu_depthwise_patches_mve_interleave(
         "   pop         {r4-r11, pc}\n");
 }
 
-/* The next patch and its sums, while those of the one in front of it become results. */
-#define GLOWMCU_DEPTHWISE_PATCHES_MVE_PAIR \
-    "   add         r1, r7\n" \
-    "   vmov        q1[3], q1[1], r6, r10\n" \
-    "   vmov        q1[2], q1[0], r4, r8\n" \
-    "   vshl.s32    q1, r11\n" \
-    "   vldrw.u32   q0, [r1, q2]\n" \
-    "   vadd.i32    q1, q1, r2\n" \
-    "   vqdmulh.s32 q1, q1, r12\n" \
-    "   vshrnb.i32  q1, q1, #16\n" \
-    "   vmladav.s8  r4, q0, q4\n" \
-    "   vqmovnb.s16 q1, q1\n" \
-    "   vmladav.s8  r6, q0, q5\n" \
-    "   vstrb.32    q1, [r3, q3]\n" \
-    "   vmladav.s8  r10, q0, q7\n" \
-    "   add         r3, r9\n" \
-    "   vmladav.s8  r8, q0, q6\n"
-
 /*
  * A band of one or two output rows, a channel after another, two columns at a time. The sums of a
  * patch become results while the next one's are made; a channel's last ones while the next
- * channel's weights are loaded. A second row that does not exist is the first one once more.
+ * channel's weights are loaded, or behind the last channel what lies there. A second row that does
+ * not exist is the first one once more.
  *
- * r0 the struct; r1 words, r3 out, of a pair; r5 stream; r2 addend, r12 multiplier; r11 preshift;
- * r4 r6 r8 r10 sums; r7 r9 steps. q0 a patch; q1 results; q2 q3 offsets of words and results; q4
- * q5 weights of the left and the right result, q6 q7 of those below.
+ * r1 words, r3 out, of a pair; r5 weights, r0 constants of the next channel; r2 addend, r12
+ * multiplier; r11 preshift; r4 r6 r8 r10 sums; r7 r9 from pair to pair. q0 a patch; q1 results; q2
+ * q3 offsets of words and results; q4 q5 weights of the left and the right result, q6 q7 of those
+ * below. On the stack: middle, shift, end, last, next.
  */
-/* stack: 100 bytes */
+/* stack: 128 bytes */
 GLOWMCU_CODE
 GLOWMCU_NAKED static void glowmcu_depthwise_patches_mve_compute(
     const glowmcu_depthwise_patches_mve_band *p GLOWMCU_UNUSED)
@@ -148,68 +133,92 @@ GLOWMCU_NAKED static void glowmcu_depthwise_patches_mve_compute(
     __asm__ volatile(
         "   push        {r4-r11, lr}\n"
         "   vpush       {d8-d15}\n"
-        "   ldrd        r5, r1, [r0, #0]\n"     /* stream, words */
         "   ldrd        r6, r8, [r0, #16]\n"    /* column, row */
         "   ldrd        r10, r11, [r0, #24]\n"  /* pixel, preshift */
-        "   ldr         r3, [r0, #8]\n"
         "   movs        r4, #0\n"
         "   vmov        q3[2], q3[0], r4, r8\n"
         "   add         r8, r10\n"
         "   vmov        q3[3], q3[1], r10, r8\n"
         "   vidup.u32   q2, r4, #1\n"
         "   vmul.i32    q2, q2, r6\n"
-        "   ldrd        r4, r6, [r0, #32]\n"    /* zero, shift */
-        "   ldrd        r2, r12, [r5], #20\n"
-        "   vldrw.u32   q5, [r5, #-16]\n"
-        "   vldrw.u32   q4, [r5, #-12]\n"
-        "   vdup.32     q0, r6\n"
-        "   vmov.32     q5[0], r4\n"
-        "   vmov.32     q4[3], r4\n"
-        "   vshl.s32    q7, q5, q0\n"
+        "   add         r1, r0, #40\n"
+        "   ldm         r1, {r4-r10}\n"         /* middle, shift, end, last, next */
+        "   push        {r4-r10}\n"
+        "   mov         lr, r4\n"
+        "   vdup.32     q0, r5\n"
+        "   ldrd        r7, r9, [r0, #32]\n"    /* pair */
+        "   ldrd        r1, r3, [r0, #8]\n"     /* words, out */
+        "   ldrd        r5, r0, [r0, #0]\n"     /* weights, constants */
+        "   vldrw.u32   q4, [r5, #4]\n"
+        "   vldrw.u32   q5, [r5], #16\n"
         "   vshl.s32    q6, q4, q0\n"
+        "   ldrd        r2, r12, [r0], #8\n"
+        "   vshl.s32    q7, q5, q0\n"
         "   vldrw.u32   q0, [r1, q2]\n"
-        "1: ldr         r9, [r0, #64]\n"        /* middle */
         "   vmladav.s8  r4, q0, q4\n"
         "   vmladav.s8  r6, q0, q5\n"
         "   vmladav.s8  r8, q0, q6\n"
         "   vmladav.s8  r10, q0, q7\n"
-        "   wls         lr, r9, 3f\n"
-        "   ldrd        r7, r9, [r0, #40]\n"
-        "2:\n"
-        GLOWMCU_DEPTHWISE_PATCHES_MVE_PAIR
-        "   le          lr, 2b\n"
-        "3: ldrd        r7, r9, [r0, #48]\n"    /* the last pair */
-        GLOWMCU_DEPTHWISE_PATCHES_MVE_PAIR
-        "   ldr         r7, [r0, #12]\n"       /* stream_end */
-        "   vmov        q1[2], q1[0], r4, r8\n"
+        "1: wls         lr, lr, 3f\n"           /* a channel */
+        "2: add         r1, r7\n"
         "   vmov        q1[3], q1[1], r6, r10\n"
-        "   cmp         r5, r7\n"
+        "   vmov        q1[2], q1[0], r4, r8\n"
         "   vshl.s32    q1, r11\n"
-        "   beq         4f\n"
-        "   vldrw.u32   q5, [r5, #4]\n"
-        "   vadd.i32    q1, q1, r2\n"
-        "   vldrw.u32   q4, [r5, #8]\n"
-        "   vqdmulh.s32 q1, q1, r12\n"
-        "   ldrd        r4, r6, [r0, #32]\n"    /* zero, shift */
-        "   vmov.32     q5[0], r4\n"
-        "   vmov.32     q4[3], r4\n"
-        "   ldrd        r7, r9, [r0, #56]\n"    /* the next channel */
-        "   vshrnb.i32  q1, q1, #16\n"
-        "   vdup.32     q0, r6\n"
-        "   vqmovnb.s16 q1, q1\n"
-        "   ldrd        r2, r12, [r5], #20\n"
-        "   vshl.s32    q7, q5, q0\n"
-        "   add         r1, r7\n"
-        "   vshl.s32    q6, q4, q0\n"
         "   vldrw.u32   q0, [r1, q2]\n"
-        "   vstrb.32    q1, [r3, q3]\n"
-        "   add         r3, r9\n"
-        "   b           1b\n"
-        "4: vadd.i32    q1, q1, r2\n"
+        "   vadd.i32    q1, q1, r2\n"
         "   vqdmulh.s32 q1, q1, r12\n"
         "   vshrnb.i32  q1, q1, #16\n"
+        "   vmladav.s8  r4, q0, q4\n"
         "   vqmovnb.s16 q1, q1\n"
+        "   vmladav.s8  r6, q0, q5\n"
         "   vstrb.32    q1, [r3, q3]\n"
+        "   vmladav.s8  r10, q0, q7\n"
+        "   add         r3, r9\n"
+        "   vmladav.s8  r8, q0, q6\n"
+        "   le          lr, 2b\n"
+        "3: vmov        q1[3], q1[1], r6, r10\n"
+        "   vmov        q1[2], q1[0], r4, r8\n"
+        "   ldrd        r6, r10, [sp, #12]\n"   /* the last pair */
+        "   vshl.s32    q1, r11\n"
+        "   add         r1, r6\n"
+        "   vldrw.u32   q0, [r1, q2]\n"
+        "   vadd.i32    q1, q1, r2\n"
+        "   vqdmulh.s32 q1, q1, r12\n"
+        "   vshrnb.i32  q1, q1, #16\n"
+        "   vmladav.s8  r4, q0, q4\n"
+        "   vqmovnb.s16 q1, q1\n"
+        "   vmladav.s8  r6, q0, q5\n"
+        "   vstrb.32    q1, [r3, q3]\n"
+        "   vmladav.s8  r8, q0, q6\n"
+        "   add         r3, r10\n"
+        "   vmladav.s8  r10, q0, q7\n"
+        "   vmov        q1[2], q1[0], r4, r8\n"
+        "   ldrd        r4, lr, [sp, #20]\n"    /* the next channel */
+        "   vmov        q1[3], q1[1], r6, r10\n"
+        "   ldrd        r8, r10, [sp, #4]\n"    /* shift, end */
+        "   vshl.s32    q1, r11\n"
+        "   vldrw.u32   q4, [r5, #4]\n"
+        "   vadd.i32    q1, q1, r2\n"
+        "   add         r1, r4\n"
+        "   vqdmulh.s32 q1, q1, r12\n"
+        "   vldrw.u32   q5, [r5], #16\n"
+        "   vdup.32     q7, r8\n"
+        "   vldrw.u32   q0, [r1, q2]\n"
+        "   vshrnb.i32  q1, q1, #16\n"
+        "   vshl.s32    q6, q4, q7\n"
+        "   ldrd        r2, r12, [r0], #8\n"
+        "   vqmovnb.s16 q1, q1\n"
+        "   vmladav.s8  r4, q0, q4\n"
+        "   vshl.s32    q7, q5, q7\n"
+        "   vmladav.s8  r6, q0, q5\n"
+        "   vstrb.32    q1, [r3, q3]\n"
+        "   cmp         r5, r10\n"
+        "   vmladav.s8  r8, q0, q6\n"
+        "   add         r3, lr\n"
+        "   ldr         lr, [sp]\n"             /* middle */
+        "   vmladav.s8  r10, q0, q7\n"
+        "   bne         1b\n"
+        "   add         sp, sp, #28\n"
         "   vpop        {d8-d15}\n"
         "   pop         {r4-r11, pc}\n");
 }
@@ -227,13 +236,12 @@ static inline void glowmcu_depthwise_patches_mve_interleave(
     }
 }
 
-/* The result in column `ox` of row `i` of the band, of the channel at `stream` and `words`. */
+/* The result in column `ox` of row `i` of the band, of the channel at `w`, `c` and `words`. */
 GLOWMCU_CODE
 static inline int8_t glowmcu_depthwise_patches_mve_one(
-    const glowmcu_depthwise_patches_mve_band *p, const int32_t *stream, int32_t words, int32_t ox,
-    int32_t i)
+    const glowmcu_depthwise_patches_mve_band *p, const int8_t *w, const int32_t *c, int32_t words,
+    int32_t ox, int32_t i)
 {
-    const int8_t *w = (const int8_t *)(stream + 2);
     int32_t sum = 0; /* within int32: the layer's comment has the bound */
 
     for (int32_t kx = 0; kx < 3; ++kx) {
@@ -243,8 +251,8 @@ static inline int8_t glowmcu_depthwise_patches_mve_one(
         }
     }
     {
-        const uint32_t line = ((uint32_t)sum << p->preshift) + (uint32_t)stream[0];
-        const int32_t high = (int32_t)(((int64_t)(int32_t)line * stream[1]) >> 31);
+        const uint32_t line = ((uint32_t)sum << p->preshift) + (uint32_t)c[0];
+        const int32_t high = (int32_t)(((int64_t)(int32_t)line * c[1]) >> 31);
 
         return (int8_t)glowmcu_scale_mve_saturated(high >> 16, -128, 127);
     }
@@ -255,19 +263,18 @@ static inline void glowmcu_depthwise_patches_mve_compute(
     const glowmcu_depthwise_patches_mve_band *p)
 {
     const int32_t width = p->last[1] / p->pixel + 2 * p->middle + 2;
-    const int32_t *stream = p->stream;
-    int32_t c = 0;
+    const int32_t channels = (int32_t)(p->end - p->weights) / 4 - 1;
 
-    while (stream != p->stream_end) {
+    for (int32_t c = 0; c < channels; ++c) {
+        const int8_t *w = (const int8_t *)(p->weights + 4 * c + 1);
+        const int32_t *constants = p->constants + 2 * c;
         for (int32_t ox = 0; ox < width; ++ox) {
             int8_t *out = p->out + ox * p->pixel + c;
-            out[0] = glowmcu_depthwise_patches_mve_one(p, stream, 4 * c, ox, 0);
+            out[0] = glowmcu_depthwise_patches_mve_one(p, w, constants, 4 * c, ox, 0);
             if (p->row != 0) {
-                out[p->row] = glowmcu_depthwise_patches_mve_one(p, stream, 4 * c, ox, 1);
+                out[p->row] = glowmcu_depthwise_patches_mve_one(p, w, constants, 4 * c, ox, 1);
             }
         }
-        stream += 5;
-        ++c;
     }
 }
 #endif
@@ -323,7 +330,6 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_depthwise_patches_mve_prepare(
     band->column = column;
     band->pixel = p->channels;
     band->preshift = p->preshift;
-    band->zero = 0;
     band->pair[0] = 2 * column;
     band->pair[1] = 2 * p->channels;
     band->last[0] = last * column;
@@ -361,8 +367,9 @@ static void glowmcu_depthwise_patches_mve_s8(const glowmcu_depthwise_patches_mve
         int32_t oy = first_row;
         int32_t count = 0; /* rows that were read; in the first turn there are none */
 
-        band.stream = p->stream + 5 * c;
-        band.stream_end = band.stream + 5 * ((left < p->group) ? left : p->group);
+        band.weights = p->stream + 4 * c;
+        band.constants = p->stream + 4 * p->channels + 1 + 2 * c;
+        band.end = band.weights + 4 * (((left < p->group) ? left : p->group) + 1);
         band.out = out + c;
         while (oy < end_row) {
             const int32_t most = end_row - oy - count;

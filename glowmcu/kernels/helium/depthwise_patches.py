@@ -44,13 +44,13 @@ def _op(site: Site) -> DepthwiseConv2D:
 
 
 def patches_stream(weights: npt.NDArray[np.int8], form: Form) -> npt.NDArray[np.int32]:
-    """Weights (rows, 3, channels) and constants as the C walks them, with a word behind them."""
+    """Weights (rows, 3, channels) and constants as the C walks them, with two words behind them."""
     height, _, channels = weights.shape
-    columns = np.zeros((channels, 3, _ROWS), np.int8)
-    columns[:, :, :height] = weights.transpose(2, 1, 0)
-    constants = np.stack([form.addend, form.multiplier], axis=1).astype(np.int32)
-    words = columns.reshape(channels, -1).view("<i4").astype(np.int32)
-    return np.append(np.concatenate([constants, words], axis=1).reshape(-1), np.int32(0))
+    columns = np.zeros((channels, 4, _ROWS), np.int8)
+    columns[:, 1:, :height] = weights.transpose(2, 1, 0)
+    constants = np.stack([form.addend, form.multiplier], axis=1).reshape(-1)
+    parts = [columns.reshape(-1).view("<i4"), np.zeros(1), constants, np.zeros(2)]
+    return np.concatenate([part.astype(np.int32) for part in parts])
 
 
 @kernel("depthwise_conv_2d.patches_mve", DepthwiseConv2D)
@@ -102,7 +102,7 @@ class PatchesDepthwiseConv2D(Kernel):
         )
 
     def flash_bytes(self, site: Site, target: Target) -> int:
-        return 20 * site.signature.output.shape[3] + 4
+        return 24 * site.signature.output.shape[3] + 12
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
         return (1 + self._reads_ahead(site)) * self._band_bytes(site) + _LANES
@@ -113,7 +113,7 @@ class PatchesDepthwiseConv2D(Kernel):
         assert form is not None
         bound = accumulator_bound(site, weights.reshape(-1, out.shape[3]).T, constant(site, 2))
         stream = ConstantArray(
-            "stream", patches_stream(weights, form), "addend, multiplier, weights of a channel"
+            "stream", patches_stream(weights, form), "weights, then addend, multiplier of channels"
         )
         fields = {
             "channels": out.shape[3],
