@@ -46,6 +46,8 @@ from glowmcu.frontend.tflite.writer_tables import TensorRef
 _SCALE, _ZERO_POINT = 0.05, -4
 #: Zero point of a result that a ReLU ends, where the shortest form of requantization is exact.
 _RELU = -128
+#: Of a result; and how much finer it is where an activation ends at -1 and 1, near those of int8.
+_RESULT_SCALE, _UNIT = 0.3, 36.0
 
 
 def _relu(images: Sequence[Image]) -> tuple[Image, ...]:
@@ -64,6 +66,11 @@ def _four_bits(images: Sequence[Image]) -> tuple[Image, ...]:
     return tuple(replace(image, four_bits=True) for image in images)
 
 
+def _clamped(images: Sequence[Image]) -> tuple[Image, ...]:
+    """A little within int8, where no line of requantization is exact."""
+    return tuple(replace(image, activation="RELU_N1_TO_1") for image in images)
+
+
 _PAIRS = ("ADD", "SUB", "MUL", "SQUARED_DIFFERENCE", "PRELU", "ADD to a vector")
 _ROW_KINDS = ("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")
 
@@ -80,6 +87,9 @@ def _window_layer(
         shape = (image.out_channels, *image.kernel, image.channels // image.groups)
     # A channel's weights span most of int8, as quantized models' do.
     scales = 0.01 * generator.uniform(0.2, 1.0, image.out_channels)
+    out_scale = _RESULT_SCALE
+    if image.activation != "NONE":
+        scales, out_scale = scales / _UNIT, out_scale / _UNIT
     weights = np.clip(generator.normal(0, 40, shape), -127, 127).astype(np.int8)
     if image.even:
         weights = generator.integers(-127, 128, shape).astype(np.int8)
@@ -94,7 +104,7 @@ def _window_layer(
     w = model.constant(f"w_{name}", weights, scales, axis=3 if depthwise else 0)
     b = model.constant(f"b_{name}", bias, scales * _SCALE)
     y = model.tensor(f"y_{name}", (1, *image.out_size, image.out_channels), "int8",
-                     0.3, image.out_zero_point)  # fmt: skip
+                     out_scale, image.out_zero_point)  # fmt: skip
     options = dict(image.options)
     if depthwise:
         options["depth_multiplier"] = image.out_channels // image.channels
@@ -120,14 +130,14 @@ def _transposed_layer(
     s = model.constant(f"s_{name}", np.array(out, np.int32))
     w = model.constant(f"w_{name}", weights, scales)
     b = model.constant(f"b_{name}", bias, scales * _SCALE)
-    y = model.tensor(f"y_{name}", out, "int8", 0.3, image.out_zero_point)
+    y = model.tensor(f"y_{name}", out, "int8", _RESULT_SCALE, image.out_zero_point)
     model.op("TRANSPOSE_CONV", [s, w, x, b], [y], image.options)
     return y
 
 
 def _dense_layer(
-    case: tuple[int, int, int], dropped_bits: int, model: ModelBuilder, name: str,
-    generator: np.random.Generator,
+    case: tuple[int, int, int], dropped_bits: int, out_zero_point: int, model: ModelBuilder,
+    name: str, generator: np.random.Generator,
 ) -> TensorRef:  # fmt: skip
     """FULLY_CONNECTED with weights of eight bits less some."""
     rows, depth_in, depth_out = case
@@ -137,7 +147,7 @@ def _dense_layer(
     x = model.input(f"x_{name}", (rows, depth_in), "int8", _SCALE, _ZERO_POINT)
     w = model.constant(f"w_{name}", weights, scale)
     b = model.constant(f"b_{name}", bias, scale * _SCALE)
-    y = model.tensor(f"y_{name}", (rows, depth_out), "int8", 0.3, RESULT)
+    y = model.tensor(f"y_{name}", (rows, depth_out), "int8", _RESULT_SCALE, out_zero_point)
     model.op("FULLY_CONNECTED", [x, w, b], [y])
     return y
 
@@ -202,7 +212,7 @@ def _matmul_layer(
         m = model.constant(f"m_{name}", matrix, 0.01)
     else:
         m = model.input(f"m_{name}", shape, "int8", 0.01, 3)
-    y = model.tensor(f"y_{name}", (rows, columns), "int8", 0.3, RESULT)
+    y = model.tensor(f"y_{name}", (rows, columns), "int8", _RESULT_SCALE, RESULT)
     model.op("BATCH_MATMUL", [x, m], [y], {"adj_x": False, "adj_y": adj_y})
     return y
 
@@ -234,17 +244,20 @@ def _builders(kind: str) -> Sequence[_Builder]:
         images += _even(POINTWISE[:4] if kind.endswith("1x1") else WINDOWS[1:5])
         small = PIXELS + POINTWISE[:14] if kind.endswith("1x1") else WINDOWS[:8]
         images += _four_bits(small + _relu(small))
+        images += _clamped(images[:24:2]) + _four_bits(_clamped(small[:16:2]))
         return [partial(_window_layer, "CONV_2D", image) for image in images]
     if kind == "CONV_2D in groups":
-        images = GROUPED + _relu(GROUPED) + _extreme(GROUPED[::3])
-        return [partial(_window_layer, "CONV_2D", image) for image in images]
+        images = GROUPED + _extreme(GROUPED[::3])
+        return [partial(_window_layer, "CONV_2D", image) for image in images + _relu(images)]
     if kind == "DEPTHWISE_CONV_2D":
-        images = DEPTHWISE + _relu(DEPTHWISE) + SEQUENCES
+        images = DEPTHWISE + _relu(DEPTHWISE) + SEQUENCES + _clamped(DEPTHWISE[::3])
         return [partial(_window_layer, kind, image) for image in images]
     if kind == "TRANSPOSE_CONV":
         return [partial(_transposed_layer, image) for image in TRANSPOSED]
     if kind == "FULLY_CONNECTED":
-        return [partial(_dense_layer, case, bits) for bits in (0, 4) for case in DENSE]
+        cases = [(case, bits, RESULT) for bits in (0, 4) for case in DENSE]
+        cases += [(case, 0, _RELU) for case in DENSE[::2]]
+        return [partial(_dense_layer, *case) for case in cases]
     if kind.startswith("BATCH_MATMUL"):
         constant = kind.endswith("a constant")
         ways = (False,) if constant else (False, True)

@@ -28,6 +28,7 @@ class Image:
     even: bool = False
     four_bits: bool = False
     groups: int = 1
+    activation: str = "NONE"
 
     @property
     def out_size(self) -> tuple[int, int]:
@@ -40,7 +41,10 @@ class Image:
 
     @property
     def options(self) -> dict[str, int | str]:
-        return {"padding": self.padding, "stride_h": self.strides[0], "stride_w": self.strides[1]}
+        return {
+            "padding": self.padding, "stride_h": self.strides[0], "stride_w": self.strides[1],
+            "fused_activation_function": self.activation,
+        }
 
 
 POINTWISE = (

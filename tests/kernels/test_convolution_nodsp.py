@@ -30,7 +30,18 @@ FORMS = {
         (1, 4, 5, 12), 7, (3, 3), padding="SAME", out_zero_point=-100, activation="RELU6",
         out_scale=0.04,
     ),
-    "literal": Case((1, 4, 5, 12), 7, (3, 3), padding="SAME", out_zero_point=17, out_scale=4.0),
+    "mirrored": Case((1, 4, 5, 12), 7, (3, 3), padding="SAME", out_zero_point=17, out_scale=4.0),
+    "mirrored, saturated": Case((1, 4, 5, 12), 7, (3, 3), out_zero_point=-50, out_scale=0.1),
+    "mirrored, a single scale": Case(
+        (1, 4, 5, 12), 7, (3, 3), per_channel=False, out_zero_point=-1, out_scale=4.0
+    ),
+    "mirrored, nothing but 127": Case(
+        (1, 4, 5, 12), 7, (3, 3), weights=0, out_zero_point=127, out_scale=1e-5
+    ),
+    "literal": Case(
+        (1, 4, 5, 12), 7, (3, 3), padding="SAME", activation="RELU_N1_TO_1", out_zero_point=17,
+        out_scale=0.05,
+    ),
     "weights all -128": Case((1, 4, 5, 12), 7, (3, 3), weights=-128, out_scale=90.0),
     "weights all 127": Case((1, 4, 5, 12), 7, (3, 3), weights=127, out_scale=90.0),
 }  # fmt: skip

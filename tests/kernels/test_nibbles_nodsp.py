@@ -31,7 +31,16 @@ WINDOWS = {
     "a long column": Case((1, 21, 10, 1), 8, (10, 4), (2, 2), padding="SAME"),
     "two images, odd pixels": Case((2, 3, 3, 5), 7, (2, 2), padding="SAME"),
     "narrow": Case((1, 4, 5, 12), 7, (3, 3), padding="SAME", out_zero_point=-128, out_scale=2.0),
-    "literal": Case((1, 4, 5, 12), 7, (3, 3), padding="SAME", out_zero_point=17, out_scale=2.0),
+    "mirrored": Case((1, 4, 5, 12), 7, (3, 3), padding="SAME", out_zero_point=17, out_scale=2.0),
+    "literal": Case(
+        (1, 4, 5, 12),
+        7,
+        (3, 3),
+        padding="SAME",
+        activation="RELU_N1_TO_1",
+        out_zero_point=17,
+        out_scale=0.05,
+    ),
     "all weights -8, input zero point 127": Case(
         (1, 2, 3, 64), 9, (1, 1), weights=-8, zero_point=127, out_scale=9.0
     ),

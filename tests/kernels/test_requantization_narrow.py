@@ -9,12 +9,12 @@ import pytest
 
 from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.requantization.forms import RequantizationTask
+from glowmcu.kernels.requantization.intervals import Points, widest
+from glowmcu.kernels.requantization.mirrored import MirroredForm
 from glowmcu.kernels.requantization.narrow import (
     NarrowForm,
     _holds,
     _layout,
-    _Points,
-    _widest,
     find_narrow_form,
 )
 from glowmcu.ops.fixed_point import quantize_multiplier
@@ -47,7 +47,7 @@ def task_of(
     )
 
 
-def mismatches(task: RequantizationTask, form: NarrowForm) -> int:
+def mismatches(task: RequantizationTask, form: NarrowForm | MirroredForm) -> int:
     """Accumulators of the range, all of them, whose result differs."""
     wrong = 0
     for start in range(int(task.low.min()), int(task.high.max()) + 1, 1 << 16):
@@ -241,7 +241,7 @@ def test_the_widest_room_is_found_among_multipliers_a_32nd_around(nominal: int, 
     tilt = (-(nominal // 4) - 1, 0, 0, nominal // 4 + 1)[seed] * at
     used = np.ones(at.shape, np.bool_)
     line = at * nominal + tilt
-    points = _Points(at, line + noise[0], at, line + noise[1] + 9, used)
+    points = Points(at, line + noise[0], at, line + noise[1] + 9, used)
 
     def room(multiplier: int) -> int:
         least, end, _ = points.interval(np.array([multiplier]))
@@ -249,7 +249,7 @@ def test_the_widest_room_is_found_among_multipliers_a_32nd_around(nominal: int, 
 
     around = range(nominal - (nominal >> 5) - 2, nominal + (nominal >> 5) + 3)
     widths = {multiplier: room(multiplier) for multiplier in around}
-    (found,) = _widest(points, np.array([nominal])).tolist()
+    (found,) = widest(points, np.array([nominal])).tolist()
     best = {multiplier for multiplier in around if widths[multiplier] == max(widths.values())}
     assert found in {max(multiplier, 0) for multiplier in best}
 

@@ -60,7 +60,7 @@ class PairConv2D(Kernel):
             "output pair": output_pairs,
             "group": output_pairs * group_count(taps),
             "extra": pixel_pairs * _packed(site).extras.size,
-            f"{scale_kind(site)} output": site.signature.output.element_count,
+            f"output {scale_kind(site)}": site.signature.output.element_count,
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:

@@ -63,7 +63,7 @@ class DenseDirect(Kernel):
             "output four": pixels * fours,
             "group": pixels * fours * group_count(depth),
             "extra": pixels * (_packed(site).extras.size - 1),
-            f"{scale_kind(site)} output": site.signature.output.element_count,
+            f"output {scale_kind(site)}": site.signature.output.element_count,
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:

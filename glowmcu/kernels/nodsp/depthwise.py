@@ -83,11 +83,12 @@ class TapsDepthwiseConv2D(Kernel):
         return {
             "row": out[0] * out[1],
             "pixel": pixels,
+            "window row": (pixels - moved) * site.signature.inputs[1].shape[1],
             "place": (pixels - moved) * taps,
             "moved place": moved * taps,
             f"{kind}tap": pixels * taps * outputs,
             f"{kind}channel": pixels * outputs,
-            f"{scale_kind(site)} output": pixels * outputs,
+            f"output {scale_kind(site)}": pixels * outputs,
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:

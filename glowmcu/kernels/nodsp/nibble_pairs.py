@@ -70,7 +70,7 @@ class NibbleConv2D(Kernel):
         outputs = site.signature.output.element_count
         return {
             **{name: float(batches * amount) for name, amount in work.items()},
-            f"{scale_kind(site)} output": outputs,
+            f"output {scale_kind(site)}": outputs,
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:

@@ -61,7 +61,7 @@ class DenseNibbles(Kernel):
             "block": pixels * -(-packed.eights * 8 // BLOCK_OUTPUTS),
             "group": pixels * packed.eights * packed.groups,
             "word": pixels * packed.words.size,
-            f"{scale_kind(site)} output": site.signature.output.element_count,
+            f"output {scale_kind(site)}": site.signature.output.element_count,
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:

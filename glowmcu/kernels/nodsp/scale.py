@@ -10,9 +10,16 @@ from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.layer_fields import literal_shifts
 from glowmcu.kernels.kernel import ConstantArray, Field, Parameters, Site
 from glowmcu.kernels.requantization.forms import requantization_task
+from glowmcu.kernels.requantization.mirrored import MirroredForm, find_mirrored_form
 from glowmcu.kernels.requantization.narrow import NarrowForm, find_narrow_form
 
-_NARROW_SHARE = 0.5
+#: Of the literal form's work.
+_SHARES = {"narrow": 0.5, "mirrored": 0.6, "literal": 1.0}
+_COMMENTS = {
+    "narrow": ("low", "fine, high; span, addend"),
+    "mirrored": ("start", "fine, high; addend"),
+    "literal": ("start", "multiplier, shift"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +28,14 @@ class Scale:
 
     starts: Array
     factors: Array
-    form: NarrowForm | None
+    form: NarrowForm | MirroredForm | None
+
+    @property
+    def kind(self) -> str:
+        """`narrow`, `mirrored` or `literal`: which function scales the sums."""
+        if self.form is None:
+            return "literal"
+        return "narrow" if isinstance(self.form, NarrowForm) else "mirrored"
 
     @property
     def is_shared(self) -> bool:
@@ -35,7 +49,7 @@ class Scale:
 
 
 def can_scale(site: Site) -> bool:
-    """Whether the narrow or the literal form computes the layer."""
+    """Whether one of the forms computes the layer."""
     return _scale(site) is not None
 
 
@@ -45,14 +59,13 @@ def scale_bytes(site: Site) -> int:
 
 
 def scaled_outputs(site: Site) -> float:
-    """Amount of work: outputs in the literal form, of which others cost about half."""
-    share = 1.0 if scale_of(site).form is None else _NARROW_SHARE
-    return site.signature.output.element_count * share
+    """Amount of work: outputs in the literal form, of which others cost a share."""
+    return site.signature.output.element_count * _SHARES[scale_of(site).kind]
 
 
 def scale_kind(site: Site) -> str:
-    """`narrow` or `literal`: which function scales the sums."""
-    return "literal" if scale_of(site).form is None else "narrow"
+    """Which function scales the sums."""
+    return scale_of(site).kind
 
 
 def scale_of(site: Site) -> Scale:
@@ -67,14 +80,19 @@ def scale_field(site: Site) -> Field:
     task, scale = requantization_task(site), scale_of(site)
     form, shared = scale.form, scale.is_shared
     factors = scale.factors[:1] if shared else scale.factors
-    comments = ("low", "fine, high; span, addend") if form else ("start", "multiplier, shift")
+    comments, shifts = _COMMENTS[scale.kind], (0, 0, 0)
+    if isinstance(form, NarrowForm):
+        shifts = (form.fine_shift, form.postshift, form.span_shift)
+    elif form is not None:
+        shifts = (-form.fine_shift, form.postshift, form.span)
     fields = (
         Field("starts", ConstantArray("starts", scale.starts, comments[0])),
         Field("factors", ConstantArray("factors", factors, comments[1])),
         Field("factor_step", 0 if shared else 2),
-        Field("fine_shift", form.fine_shift if form else 0),
-        Field("postshift", form.postshift if form else 0),
-        Field("span_shift", form.span_shift if form else 0),
+        *(
+            Field(name, number)
+            for name, number in zip(("fine_shift", "postshift", "span"), shifts, strict=True)
+        ),
         Field("out_zero_point", task.zero_point),
         Field("clamp_min", task.clamp[0]),
         Field("clamp_max", task.clamp[1]),
@@ -84,13 +102,14 @@ def scale_field(site: Site) -> Field:
 
 def _scale(site: Site) -> Scale | None:
     task = requantization_task(site)
-    form = find_narrow_form(task)
-    if form is not None:
-        return Scale(form.low.astype(np.int32), form.factors, form)
+    narrow = find_narrow_form(task)
+    if narrow is not None:
+        return Scale(narrow.low.astype(np.int32), narrow.factors, narrow)
     start = task.bias + task.offset
     if not bool((np.abs(start) < 2**31).all()):
         return None
-    factors = np.stack([task.multipliers, literal_shifts(task.shifts, site)], axis=1).astype(
-        np.int32
-    )
-    return Scale(start.astype(np.int32), factors, None)
+    mirrored = find_mirrored_form(task)
+    factors = np.stack([task.multipliers, literal_shifts(task.shifts, site)], axis=1)
+    if mirrored is not None:
+        factors = mirrored.factors
+    return Scale(start.astype(np.int32), factors.astype(np.int32), mirrored)
