@@ -86,6 +86,7 @@ def samples() -> dict[str, bytes]:
         "five rows, no padding": conv(depthwise, (1, 9, 4, 8), 8, (5, 1)),
         "seven rows, no padding": conv(depthwise, (1, 16, 3, 8), 8, (7, 1)),
         "five columns": conv(depthwise, (1, 6, 9, 8), 8, (1, 5), padding="SAME"),
+        "a sequence": conv(depthwise, (1, 1, 23, 8), 8, (1, 5), padding="SAME"),
         "five columns, stride 2": conv(depthwise, (1, 6, 9, 8), 8, (1, 5), (2, 1), padding="SAME"),
         "five columns, twenty channels": conv(depthwise, (1, 6, 9, 20), 20, (1, 5), padding="SAME"),
         "two outputs a channel": conv(depthwise, (1, 6, 5, 4), 8, (3, 3), padding="SAME"),
@@ -281,6 +282,7 @@ ONE_DISTANCE = {
     "depthwise_conv_2d.planes_step_nodsp": "3x3, narrow, stride 2",
     "depthwise_conv_2d.planes_unrolled_dsp": "3x3, eight channels",
     "depthwise_conv_2d.sequence_mve": "five columns, twenty channels",
+    "depthwise_conv_2d.sequence_nodsp": "a sequence",
     "depthwise_conv_2d.strip_dsp": "five rows, no padding",
 }
 
@@ -315,7 +317,7 @@ def test_a_little_off_the_only_distance_spoils_the_result(
 
 #: Those that read a whole channel before they write it: fewer whole pixels would do as well.
 _READ_FIRST = {"depthwise_conv_2d.lines_dsp", "depthwise_conv_2d.lines_step_dsp",
-               "depthwise_conv_2d.copies_dsp"}  # fmt: skip
+               "depthwise_conv_2d.copies_dsp", "depthwise_conv_2d.sequence_nodsp"}  # fmt: skip
 
 
 @pytest.mark.parametrize("variant", sorted(set(ONE_DISTANCE) - _READ_FIRST))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from glowmcu.ir.operation import Rounding
+from glowmcu.kernels.requantization.bent import BentForm
 from glowmcu.kernels.requantization.forms import RequantizationTask
 from glowmcu.kernels.requantization.intervals import Points, widest
 from glowmcu.kernels.requantization.mirrored import MirroredForm
@@ -47,7 +48,7 @@ def task_of(
     )
 
 
-def mismatches(task: RequantizationTask, form: NarrowForm | MirroredForm) -> int:
+def mismatches(task: RequantizationTask, form: NarrowForm | MirroredForm | BentForm) -> int:
     """Accumulators of the range, all of them, whose result differs."""
     wrong = 0
     for start in range(int(task.low.min()), int(task.high.max()) + 1, 1 << 16):
