@@ -326,6 +326,19 @@ def test_bench_measures_a_run_that_learns(tmp_path: Path) -> None:
     assert f"{sum(cycles):,}".replace(",", " ") in line
 
 
+@pytest.mark.arm
+@pytest.mark.parametrize("goal", ["balanced", "size"])
+@pytest.mark.parametrize("board", ["rp2040", "bluepill"])
+def test_cycles_of_learning_are_stated_by_core_and_goal(
+    board: str, goal: str, tmp_path: Path
+) -> None:
+    bundle = compiled(tmp_path, DIGITS, board, train="last=1", optimize=goal)
+    training, measured = bundle.manifest.training, glowmcu.bench(bundle).measured
+    assert training is not None
+    cycles = sum(layer.cycles or 0 for layer in measured.layers if layer.index in training.steps)
+    assert training.learning_cycles == pytest.approx(cycles, rel=0.15)
+
+
 def test_a_pipeline_does_not_learn(tmp_path: Path) -> None:
     with pytest.raises(GlowmcuError, match="GM152"):
         compiled(tmp_path, Path("examples/wake_word/wake_word.toml"), train="last=1")

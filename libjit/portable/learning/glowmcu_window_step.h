@@ -38,10 +38,10 @@ typedef struct {
     int32_t part; /* of 2^15 that a velocity keeps */
 } glowmcu_moving_weights;
 
-/* Weight `at` moves against a sum. */
+/* Weight `at` moves against a sum. Within its loop it is known whether there are velocities. */
 GLOWMCU_CODE
-static inline void glowmcu_move_weight(const glowmcu_moving_weights *w, int32_t at, int32_t sum,
-    const glowmcu_speed *scale)
+static GLOWMCU_ALWAYS_INLINE void glowmcu_move_weight(const glowmcu_moving_weights *w,
+    int32_t at, int32_t sum, const glowmcu_speed *scale)
 {
     int32_t step;
 
