@@ -230,6 +230,21 @@ def _reduction_layer(
     return y
 
 
+def _window_images(kind: str) -> tuple[Image, ...]:
+    if kind == "DEPTHWISE_CONV_2D":
+        return DEPTHWISE + _relu(DEPTHWISE) + SEQUENCES + _clamped(DEPTHWISE[::3])
+    if kind == "CONV_2D in groups":
+        images = GROUPED + _extreme(GROUPED[::3])
+        return images + _relu(images)
+    images = POINTWISE if kind.endswith("1x1") else WINDOWS
+    images += _relu(images) + _extreme(images[::3]) + _relu(_extreme(images[1::3]))
+    images += _relu(NARROW) if kind.endswith("1x1") else COLUMNS + _relu(COLUMNS)
+    images += _even(POINTWISE[:4] if kind.endswith("1x1") else WINDOWS[1:5])
+    small = PIXELS + POINTWISE[:14] if kind.endswith("1x1") else WINDOWS[:8]
+    images += _four_bits(small + _relu(small))
+    return images + _clamped(images[:24:2]) + _four_bits(_clamped(small[:16:2]))
+
+
 def _builders(kind: str) -> Sequence[_Builder]:
     if kind in FLOAT_KINDS:
         return float_builders(kind)
@@ -237,21 +252,9 @@ def _builders(kind: str) -> Sequence[_Builder]:
         return int16_builders(kind)
     if kind in RECURRENT_KINDS:
         return recurrent_builders(kind)
-    if kind in ("CONV_2D 1x1", "CONV_2D"):
-        images: tuple[Image, ...] = POINTWISE if kind.endswith("1x1") else WINDOWS
-        images += _relu(images) + _extreme(images[::3]) + _relu(_extreme(images[1::3]))
-        images += _relu(NARROW) if kind.endswith("1x1") else COLUMNS + _relu(COLUMNS)
-        images += _even(POINTWISE[:4] if kind.endswith("1x1") else WINDOWS[1:5])
-        small = PIXELS + POINTWISE[:14] if kind.endswith("1x1") else WINDOWS[:8]
-        images += _four_bits(small + _relu(small))
-        images += _clamped(images[:24:2]) + _four_bits(_clamped(small[:16:2]))
-        return [partial(_window_layer, "CONV_2D", image) for image in images]
-    if kind == "CONV_2D in groups":
-        images = GROUPED + _extreme(GROUPED[::3])
-        return [partial(_window_layer, "CONV_2D", image) for image in images + _relu(images)]
-    if kind == "DEPTHWISE_CONV_2D":
-        images = DEPTHWISE + _relu(DEPTHWISE) + SEQUENCES + _clamped(DEPTHWISE[::3])
-        return [partial(_window_layer, kind, image) for image in images]
+    if "CONV_2D" in kind:
+        operator = kind.partition(" ")[0]
+        return [partial(_window_layer, operator, image) for image in _window_images(kind)]
     if kind == "TRANSPOSE_CONV":
         return [partial(_transposed_layer, image) for image in TRANSPOSED]
     if kind == "FULLY_CONNECTED":
