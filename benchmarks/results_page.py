@@ -13,8 +13,8 @@ Written by `python -m benchmarks` from `results.json`; do not edit. Instructions
 one inference and do not depend on the machine that measured: executed by Unicorn, on the M55 by
 QEMU, with a cycle model of the core (zero wait states; M7, M33 and M55 approximate). `hazard3` is
 the RISC-V core of the RP2350, compiled by riscv64-unknown-elf-gcc. Code is `.text` of the bundle at
-the board's flags and -O2; constants are all that the bundle keeps in flash beside code. The arena
-is everything: inputs, outputs, scratch.
+the board's flags and -O2, with the parameters of its layers; constants are all that the bundle
+keeps in flash beside these. The arena is everything: inputs, outputs, scratch.
 """
 
 
