@@ -14,6 +14,7 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.rewriting import Context, rewrite
 from glowmcu.ir.types import ElementType
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
+from glowmcu.ops.shape import Reshape
 
 
 def run(graph: Graph) -> Graph:
@@ -28,10 +29,12 @@ def _dense(context: Context, node: Node) -> Sequence[Value] | None:
     matrix, out = context.constant(y), node.output.type
     if matrix is None or matrix.size != np.prod(matrix.shape[-2:]):
         return None
-    if out.element is not ElementType.F32 or out.rank != x.type.rank:
+    if out.element is not ElementType.F32:
         return None
     weights = matrix.reshape(matrix.shape[-2:])
     weights = weights if node.op.adj_y else np.ascontiguousarray(weights.T)
     bias = np.zeros(len(weights), np.float32)
     made = (context.add_constant(weights, name=y.name), context.add_constant(bias, name="no_bias"))
-    return context.replace_op(FullyConnected(), [x, *made])
+    product = (*x.type.shape[:-1], len(weights))
+    dense = context.add(FullyConnected(), [x, *made], [out.with_shape(product)])
+    return dense if product == out.shape else context.add(Reshape(out.shape), dense, [out])

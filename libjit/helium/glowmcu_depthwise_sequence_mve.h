@@ -46,14 +46,14 @@ typedef struct {
     const int8_t *end;  /* of the weights, and 16 bytes more */
     int32_t next_words; /* from the last four's words to 64 bytes before the next channel's first */
     int32_t next_out;   /* from the last four to the next channel's first */
-} glowmcu_depthwise_sequence_mve_group;
+} glowmcu_sequence_mve_group;
 
 #if GLOWMCU_HAS_MVE
-GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_sequence_mve_group, words) == 8, words_at_8);
-GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_sequence_mve_group, pixel) == 16, pixel_at_16);
-GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_sequence_mve_group, last) == 24, last_at_24);
-GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_sequence_mve_group, end) == 32, end_at_32);
-GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_sequence_mve_group, next_out) == 40, next_at_40);
+GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_sequence_mve_group, words) == 8, words_at_8);
+GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_sequence_mve_group, pixel) == 16, pixel_at_16);
+GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_sequence_mve_group, last) == 24, last_at_24);
+GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_sequence_mve_group, end) == 32, end_at_32);
+GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_sequence_mve_group, next_out) == 40, next_at_40);
 
 /*
  * A channel after another, four results at a time. The sums of a vector become results while the
@@ -67,8 +67,8 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_sequence_mve_group, next_out) =
  */
 /* stack: 116 bytes */
 GLOWMCU_CODE
-GLOWMCU_NAKED static void glowmcu_depthwise_sequence_mve_compute(
-    const glowmcu_depthwise_sequence_mve_group *p GLOWMCU_UNUSED)
+GLOWMCU_NAKED static void glowmcu_sequence_mve_compute(
+    const glowmcu_sequence_mve_group *p GLOWMCU_UNUSED)
 {
     __asm__ volatile(
         "   push        {r4-r11, lr}\n"
@@ -153,7 +153,7 @@ GLOWMCU_NAKED static void glowmcu_depthwise_sequence_mve_compute(
 #else
 /* The result at pixel `ox` of a channel. */
 GLOWMCU_CODE
-static inline int8_t glowmcu_depthwise_sequence_mve_one(const int8_t *words, const int8_t *w,
+static inline int8_t glowmcu_sequence_mve_one(const int8_t *words, const int8_t *w,
     const int32_t *c, int32_t span, int32_t ox)
 {
     int32_t sum = 0; /* within int32: the layer's comment has the bound */
@@ -173,7 +173,7 @@ static inline int8_t glowmcu_depthwise_sequence_mve_one(const int8_t *words, con
 #endif
 
 /* Sixteen bytes of each of four pixels to words; from there on `blocks` times, `step` apart. */
-static GLOWMCU_ALWAYS_INLINE void glowmcu_depthwise_sequence_mve_interleave(int8_t *words,
+static GLOWMCU_ALWAYS_INLINE void glowmcu_sequence_mve_interleave(int8_t *words,
     const int8_t *const *pixels, int32_t step, int32_t blocks)
 {
 #if GLOWMCU_HAS_MVE
@@ -212,7 +212,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_depthwise_sequence_mve_interleave(int8
 
 /* Words of the pixels below a row of windows; `padding` has 16 bytes of the zero point. */
 GLOWMCU_CODE
-static inline void glowmcu_depthwise_sequence_mve_fill(const glowmcu_depthwise_sequence_mve *p,
+static inline void glowmcu_sequence_mve_fill(const glowmcu_depthwise_sequence_mve *p,
     const int8_t *row, int8_t *words, const int8_t *padding)
 {
     const int32_t blocks = (p->out_width + p->span + 2) / 4;
@@ -234,13 +234,13 @@ static inline void glowmcu_depthwise_sequence_mve_fill(const glowmcu_depthwise_s
             count = (inside < blocks - block) ? inside : blocks - block;
             step = 4 * p->channels;
         }
-        glowmcu_depthwise_sequence_mve_interleave(
+        glowmcu_sequence_mve_interleave(
             words + block * GLOWMCU_DEPTHWISE_SEQUENCE_BLOCK, pixels, step, count);
     }
 }
 
 /* The results of `count` channels from `c` on. */
-static GLOWMCU_ALWAYS_INLINE void glowmcu_depthwise_sequence_mve_channels(
+static GLOWMCU_ALWAYS_INLINE void glowmcu_sequence_mve_channels(
     const glowmcu_depthwise_sequence_mve *p, const int8_t *words, int8_t *out, int32_t c,
     int32_t count)
 {
@@ -248,7 +248,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_depthwise_sequence_mve_channels(
     const int32_t *constants = p->stream + 1 + 4 * (p->channels + c);
 #if GLOWMCU_HAS_MVE
     const int32_t middle = (p->out_width - 1) / 4;
-    glowmcu_depthwise_sequence_mve_group group;
+    glowmcu_sequence_mve_group group;
 
     group.weights = weights;
     group.constants = constants;
@@ -261,11 +261,11 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_depthwise_sequence_mve_channels(
     group.end = weights + 16 * (count + 1);
     group.next_words = 4 - GLOWMCU_DEPTHWISE_SEQUENCE_BLOCK * (middle + 1);
     group.next_out = 1 - middle * group.four;
-    glowmcu_depthwise_sequence_mve_compute(&group);
+    glowmcu_sequence_mve_compute(&group);
 #else
     for (int32_t i = 0; i < count; ++i) {
         for (int32_t ox = 0; ox < p->out_width; ++ox) {
-            out[ox * p->channels + i] = glowmcu_depthwise_sequence_mve_one(
+            out[ox * p->channels + i] = glowmcu_sequence_mve_one(
                 words + 4 * i, weights + 16 * i, constants + 4 * i, p->span, ox);
         }
     }
@@ -293,8 +293,8 @@ static void glowmcu_depthwise_sequence_mve_s8(const glowmcu_depthwise_sequence_m
             const int32_t count = is_full ? GLOWMCU_DEPTHWISE_SEQUENCE_GROUP : left;
             const int32_t read = c + count - GLOWMCU_DEPTHWISE_SEQUENCE_GROUP;
 
-            glowmcu_depthwise_sequence_mve_fill(p, in + read, scratch, padding);
-            glowmcu_depthwise_sequence_mve_channels(
+            glowmcu_sequence_mve_fill(p, in + read, scratch, padding);
+            glowmcu_sequence_mve_channels(
                 p, scratch + 4 * (c - read), out + c, c, count);
         }
         in += p->stride_y * p->in_width * p->channels;

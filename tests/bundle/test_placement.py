@@ -183,7 +183,7 @@ def test_all_code_of_a_bundle_goes_where_it_is_placed(placed: Compiled, tmp_path
     assert sizes is not None
     start, end = symbols["digits_itcm_start"].address, symbols["digits_itcm_end"].address
     assert sizes["itcm"] > 1000
-    assert sizes[""] == 0
+    assert 0 < sizes[""] < 100 * len(bundle.manifest.layers), "parameters of layers alone"
     assert sizes["itcm"] <= end - start < sizes["itcm"] + 8
     assert symbols["main"].region == "flash"
 
@@ -235,7 +235,8 @@ def test_a_streamed_bundle_can_be_placed(tmp_path: Path) -> None:
     )  # fmt: skip
     sizes = bundle.code_by_region
     assert sizes is not None
-    assert (sizes[""], sizes["itcm"] > 1000) == (0, True)
+    assert 0 < sizes[""] < 100 * len(bundle.manifest.layers), "parameters of layers alone"
+    assert sizes["itcm"] > 1000
     inputs = random_inputs(bundle.manifest, 1, 3)
     want = Host().run(bundle.path, inputs)[0].outputs[0]
     expect_equal(Qemu().run(bundle.path, inputs)[0].outputs[0], want, "pushed on qemu")

@@ -90,7 +90,7 @@ def test_a_budget_that_a_refusal_names_is_kept_and_one_byte_less_is_refused(
 @pytest.mark.parametrize(
     ("board", "budget"),
     [
-        pytest.param("rp2040", "9300", marks=pytest.mark.arm),
+        pytest.param("rp2040", "9480", marks=pytest.mark.arm),
         pytest.param("esp32c3", "8950", marks=pytest.mark.riscv),
     ],
 )

@@ -194,7 +194,7 @@ def test_fully_connected_layers(shape: tuple[int, int, int], activation: str, va
 
 
 @pytest.mark.parametrize(
-    ("variant", "scale"), [("batch_matmul.packed_f32", None), ("batch_matmul.w8_f32", 0.013)]
+    ("variant", "scale"), [("fully_connected.packed_f32", None), ("fully_connected.w8_f32", 0.013)]
 )
 @pytest.mark.parametrize("transposed", [False, True])
 def test_products_with_a_constant_matrix(

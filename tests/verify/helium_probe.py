@@ -84,6 +84,7 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vldrw.32 q, [r]": ("vldrw.32 q2, [r6]",),
     "vldrw.32 q, [r], #": ("vldrw.32 q2, [r6], #16",),
     "vldrw.u32 q, [r, #]": ("vldrw.u32 q2, [r6, #-12]",),
+    "vldrw.u32 q, [r], #": ("vldrw.u32 q2, [r6], #16",),
     "vldrw.u32 q, [r, q]": ("mov r4, #0; vidup.u32 q1, r4, #8; vldrw.u32 q2, [r6, q1]",),
     "vmax.s8 q, q, q": ("vmax.s8 q2, q0, q1",),
     "vmax.s16 q, q, q": ("vmax.s16 q2, q0, q1",),

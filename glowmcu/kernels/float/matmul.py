@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
-
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.layer_fields import constant, is_constant, is_float
 from glowmcu.kernels.cost_table import cost_table
 from glowmcu.kernels.float.convolution import has_int8_weights, int8_weights_cost
 from glowmcu.kernels.float.int8_weights import (
-    int8_weights,
-    is_worth_int8,
     packed_int8_blocks,
     packed_int8_bytes,
 )
@@ -35,7 +31,6 @@ from glowmcu.kernels.kernel import (
     Site,
     Target,
     kernel,
-    once_a_site,
 )
 from glowmcu.kernels.portable.matmul import FloatBatchMatMul
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
@@ -120,37 +115,6 @@ class FullyConnectedW8F32(_Int8Weights, PackedFullyConnectedF32):
         return has_int8_weights(site)
 
 
-@kernel("batch_matmul.packed_f32", BatchMatMul)
-class PackedBatchMatMulF32(_Packed):
-    """A constant matrix without batch on the right; any core with an FPU."""
-
-    def accepts(self, site: Site, target: Target) -> bool:
-        return target.core.has_fpu and _has_constant_matrix(site)
-
-    def work(self, site: Site, target: Target) -> dict[str, float]:
-        op, columns = site.node.op, site.signature.output.shape[-1]
-        assert isinstance(op, BatchMatMul)
-        depth = op.depth(site.signature)
-        return vector_work(site.signature.inputs[0].element_count // depth, depth, columns, None)
-
-    def flash_bytes(self, site: Site, target: Target) -> int:
-        op = site.node.op
-        assert isinstance(op, BatchMatMul)
-        return self.packed_bytes(site.signature.output.shape[-1], op.depth(site.signature))
-
-    def generate(self, site: Site, target: Target) -> KernelCode:
-        weights = _matrix(site)
-        return self.code(site, weights, np.zeros(len(weights), np.float32), None)
-
-
-@kernel("batch_matmul.w8_f32", BatchMatMul)
-class BatchMatMulW8F32(_Int8Weights, PackedBatchMatMulF32):
-    """A constant matrix of int8 without batch on the right; any core."""
-
-    def accepts(self, site: Site, target: Target) -> bool:
-        return _has_constant_matrix(site) and _has_int8_matrix(site)
-
-
 @kernel("batch_matmul.staged_f32", BatchMatMul)
 class StagedBatchMatMulF32(FloatBatchMatMul):
     """Computed matrices, the second put in the order of the loops; any core with an FPU."""
@@ -190,25 +154,3 @@ class StagedBatchMatMulF32(FloatBatchMatMul):
             header="glowmcu_batch_matmul_staged_f32.h",
             scratch_bytes=self.scratch_bytes(site, target),
         )
-
-
-def _has_constant_matrix(site: Site) -> bool:
-    """Whether one matrix, known at compile time, is on the right."""
-    op, y = site.node.op, site.signature.inputs[1]
-    assert isinstance(op, BatchMatMul)
-    single = y.element_count == math.prod(y.shape[-2:])
-    return is_constant(site, 1) and is_float(site) and single and not op.adj_x
-
-
-def _matrix(site: Site) -> Array:
-    """That matrix, (outputs, inputs)."""
-    op, y = site.node.op, site.signature.inputs[1]
-    assert isinstance(op, BatchMatMul)
-    matrix = constant(site, 1).reshape(y.shape[-2:])
-    return matrix if op.adj_y else matrix.T
-
-
-@once_a_site
-def _has_int8_matrix(site: Site) -> bool:
-    matrix = _matrix(site)
-    return is_worth_int8(matrix) and int8_weights(matrix) is not None
