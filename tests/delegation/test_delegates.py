@@ -32,7 +32,15 @@ from glowmcu.pipeline import compile_model, reference_graph
 from glowmcu.report.page import report_page
 from glowmcu.verify.host import Host
 from tests.conftest import SHARED
-from tests.delegation.models import ACME, FREE, acme, around_the_core, chain, several_outputs
+from tests.delegation.models import (
+    ACME,
+    FREE,
+    Builder,
+    acme,
+    around_the_core,
+    chain,
+    several_outputs,
+)
 from tests.report.test_facts_schema import schema
 from tests.support.stream_models import random_stream_model
 
@@ -178,6 +186,18 @@ def test_c_is_free_of_warnings_with_the_accelerator_and_without(
                    str(tmp_path / "o.o")]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.arm
+def test_an_input_outside_lies_on_a_modelled_core_as_an_accelerator_asks(tmp_path: Path) -> None:
+    """3x3x4 bytes are no multiple of 16: at the end of memory the run refused their address."""
+    model = Builder()
+    x = model.input(1, 3, 3, 4)
+    model.model.output(model.conv(x, 4, 8, 3))
+    bundle = compiled(tmp_path, model.model.finish(), FREE, outside_inputs=["x1"])
+    (entry,) = bundle.manifest.external
+    assert (entry.bytes % 16, entry.outside_align) == (4, 16)
+    assert glowmcu.verify(bundle, ["cortex-m"]).passed
 
 
 @pytest.mark.arm

@@ -175,8 +175,8 @@ class CortexM:
         return _Bench(machine, limit, counter, accountant)
 
     def _machine(self, program: Program, manifest: Manifest) -> Machine:
-        sizes = [entry.bytes for entry in manifest.external]
-        machine = Machine(program, self._core, manifest.arena_bytes, manifest.arena_align, sizes)
+        external = [(entry.bytes, entry.outside_align) for entry in manifest.external]
+        machine = Machine(program, self._core, manifest.arena_bytes, manifest.arena_align, external)
         if self._check_alignment:
             AlignmentCheck(machine, self._core)
         return machine

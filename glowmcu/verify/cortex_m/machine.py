@@ -56,7 +56,7 @@ class Machine:
         core: Core,
         arena_bytes: int,
         arena_align: int = 8,
-        external_bytes: Sequence[int] = (),
+        external: Sequence[tuple[int, int]] = (),
         open_processor: Callable[[Core], Processor] = open_cortex_m,
     ) -> None:
         self._processor = open_processor(core)
@@ -74,16 +74,18 @@ class Machine:
         self._canary = _canary(self.arena_address - ARENA_BASE)
         self._tail_canary = _canary(padded - arena_bytes)
         self._map_memory()
-        self.external_addresses = tuple(self._map_external(external_bytes))
+        self.external_addresses = tuple(self._map_external(external))
         self._add_hooks()
 
-    def _map_external(self, sizes: Sequence[int]) -> Iterator[int]:
-        """Addresses of as many bytes each, words that end where nothing is mapped."""
+    def _map_external(self, external: Sequence[tuple[int, int]]) -> Iterator[int]:
+        """Addresses of so many bytes each, aligned as asked, words that end where nothing is mapped
+        or as near to it as they may begin.
+        """
         base = OUTSIDE_BASE
-        for size in sizes:
+        for size, align in external:
             end = base + _round_up(size, PAGE)
             self._uc.mem_map(base, end - base, self._unicorn.UC_PROT_READ)
-            yield end - _round_up(size, 4)
+            yield end - _round_up(size, max(align, 4))
             base = end + PAGE
 
     def _map_memory(self) -> None:

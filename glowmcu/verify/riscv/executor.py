@@ -58,9 +58,9 @@ class RiscV(CortexM):
     name = "riscv"
 
     def _machine(self, program: Program, manifest: Manifest) -> Machine:
-        sizes = [entry.bytes for entry in manifest.external]
+        external = [(entry.bytes, entry.outside_align) for entry in manifest.external]
         arena = manifest.arena_bytes, manifest.arena_align
-        return RiscvMachine(program, self._core, *arena, sizes, self._check_alignment)
+        return RiscvMachine(program, self._core, *arena, external, self._check_alignment)
 
     def _accountant(self, program: Program, machine: Machine, flash: Flash) -> Accountant:
         return RiscvAccountant(program, pipeline(self._core.name), machine.read_code, flash)

@@ -50,10 +50,10 @@ class RiscvMachine(Machine):
         core: Core,
         arena_bytes: int,
         arena_align: int = 8,
-        external_bytes: Sequence[int] = (),
+        external: Sequence[tuple[int, int]] = (),
         check_alignment: bool = False,
     ) -> None:
-        super().__init__(program, core, arena_bytes, arena_align, external_bytes, open_riscv)
+        super().__init__(program, core, arena_bytes, arena_align, external, open_riscv)
         self._core = core
         self._zero = self._processor.stack_pointer - 2
         self._uc.hook_add(self._unicorn.UC_HOOK_INTR, self._trap)
