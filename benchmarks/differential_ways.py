@@ -79,7 +79,7 @@ def is_thorough(seed: int) -> bool:
 @contextmanager
 def as_without_cross_compiler() -> Iterator[None]:
     nowhere = dict.fromkeys((GCC_VARIABLE, RISCV_VARIABLE), "no-cross-compiler")
-    with mock.patch.dict(os.environ, nowhere), mock.patch("glowmcu.pipeline._VECTORS", 1):
+    with mock.patch.dict(os.environ, nowhere), mock.patch("glowmcu.golden_vectors._VECTORS", 1):
         yield
 
 

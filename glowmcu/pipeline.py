@@ -37,13 +37,12 @@ from glowmcu.frontend.labels import labels_of as labels_of  # noqa: PLC0414 - mu
 from glowmcu.frontend.notes import notes_on_file as notes_on_file  # noqa: PLC0414 - multirate, too
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.state_pairs import state_notes, with_states
+from glowmcu.golden_vectors import golden_vectors
 from glowmcu.input_options import InputOptions, streamed_input_name
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs, rounded_outputs
 from glowmcu.ir.graph import Graph
-from glowmcu.ir.leeway import Run, leeway
 from glowmcu.ir.operation import Rounding
-from glowmcu.ir.vector_search import pattern_inputs, vector_runs
 from glowmcu.kept_layers import fit_kept_layers
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.known_costs import known_costs
@@ -72,10 +71,6 @@ if TYPE_CHECKING:
     from glowmcu.quant.profiling import ProfilingObserver
     from glowmcu.quant.request import QuantizationRequest, QuantizedModel
     from glowmcu.quant.sample_source import SampleSource
-
-
-#: How many golden vectors a bundle has at most; a stream has as many at a time.
-_VECTORS = 4
 
 
 def reference_graph(
@@ -185,28 +180,6 @@ def _graph_as_asked(
     return quantized_model(data, name, asked, rounding, inputs).quantized.graph
 
 
-def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
-    """What the graph gives for the self test's inputs, which are those that show most."""
-    return tuple(GoldenVector(seed, outputs) for seed, outputs in vector_runs(graph, _VECTORS))
-
-
-def _vectors(model: Prepared) -> tuple[GoldenVector, ...]:
-    sizes, runs = model.sizes, []
-    if sizes is None:
-        found = golden_vectors(model.imported)
-    else:
-        from glowmcu.given_size import golden_vectors_at_sizes
-
-        found = golden_vectors_at_sizes(sizes, exact_outputs(model.imported))
-    for vector in found:
-        graph = model.imported
-        if sizes is not None and vector.size is not None:
-            graph = sizes.by_size[vector.size]
-        runs.append(Run(graph, pattern_inputs(graph, vector.seed), vector.outputs))
-    pairs = zip(found, leeway(runs), strict=True)
-    return tuple(replace(vector, leeway=within) for vector, within in pairs)
-
-
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
     options.interface.check(streamed_input_name(options.inputs, file_name), file_name)
@@ -299,7 +272,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         options=options_text(options, model.imported) | model.said,
         arena_bytes=fit.arena_bytes, arena_lower_bound_bytes=fit.arena_lower_bound_bytes,
         arena_align=max(ARENA_ALIGN, plan.program.line_bytes), rounding=options.rounding.in_c,
-        vectors=_vectors(model), exact_outputs=exact_outputs(model.imported),
+        vectors=golden_vectors(model), exact_outputs=exact_outputs(model.imported),
         rounded_outputs=rounded_outputs(model.imported),
         simplification=model.simplification, packaging=options.packaging,
         instrument=options.instrument,

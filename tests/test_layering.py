@@ -60,6 +60,8 @@ ALLOWED: dict[str, set[str]] = {
     "fit_as_asked": SHARED
     | MEANING
     | {"compilation", "emit_c", "kernels", "memory_fit", "open_size"},
+    # What a self test compares with.
+    "golden_vectors": SHARED | MEANING | {"compilation", "emit_c", "given_size", "open_size"},
     # Alone knows the order of the stages.
     "pipeline": SHARED
     | MEANING
@@ -69,6 +71,7 @@ ALLOWED: dict[str, set[str]] = {
         "delegation",
         "fit_as_asked",
         "given_size",
+        "golden_vectors",
         "kept_layers",
         "learning",
         "memory_fit",

@@ -69,9 +69,7 @@ def samples() -> dict[str, bytes]:
         "1x1, stride 2, wider": conv("CONV_2D", (1, 9, 9, 4), 24, (1, 1), strides=(2, 2)),
         "1x1, sixteen channels": conv("CONV_2D", (1, 5, 3, 16), 20, (1, 1)),
         "3x3, wider": conv("CONV_2D", (1, 9, 8, 4), 12, (3, 3), padding="SAME"),
-        "3x3, three groups, wider": conv(
-            "CONV_2D", (1, 5, 6, 12), 15, (3, 3), padding="SAME", groups=3
-        ),
+        "3x3, three groups": conv("CONV_2D", (1, 5, 6, 12), 15, (3, 3), padding="SAME", groups=3),
         "3x3, four rows of tiles": conv("CONV_2D", (1, 8, 8, 4), 8, (3, 3), padding="SAME"),
         "5x5, eight channels": conv(depthwise, (1, 9, 8, 8), 8, (5, 5), padding="SAME"),
         "3x3, eight channels": conv(depthwise, (1, 17, 9, 8), 8, (3, 3), padding="SAME"),
@@ -230,7 +228,7 @@ TIGHT = {
     "conv_2d.matrix_w8_f32": "1x1, int8 weights",
     "conv_2d.packed_w8_f32": "3x3, int8 weights",
     "conv_2d.compact_dsp": "CONV_2D, odd size, same padding",
-    "conv_2d.grouped_dsp": "3x3, three groups, wider",
+    "conv_2d.grouped_dsp": "3x3, three groups",
     "conv_2d.nibbles_dsp": "dense, weights of four bits",
     "conv_2d.nibbles_nodsp": "3x3, weights of four bits",
     "conv_2d.nibbles_windows_dsp": "3x3, weights of four bits",

@@ -25,7 +25,6 @@ _IMAGE, _SERIES, _MAPS = (16, 16, 3), (20, 6), (8, 8, 4)
 def networks() -> dict[str, Callable[[], Any]]:
     """What makes a Keras model, by name."""
     import keras
-    from keras import layers as kl
 
     found: dict[str, Callable[[], Any]] = {}
 
@@ -45,6 +44,20 @@ def networks() -> dict[str, Callable[[], Any]]:
             return keras.Model(given, function(*given))
 
         found[name] = make
+
+    _add_layers(add)
+    _add_functions(join)
+    for name in ("MobileNet", "MobileNetV2", "MobileNetV3Small", "EfficientNetB0"):
+        make: Any = getattr(keras.applications, name)
+        found[f"app_{name}"] = lambda make=make: make(
+            input_shape=(64, 64, 3), weights=None, classes=10
+        )
+    return found
+
+
+def _add_layers(add: Callable[..., None]) -> None:
+    """Chains of layers."""
+    from keras import layers as kl
 
     for kind in (
         "relu", "relu6", "softplus", "tanh", "sigmoid", "hard_sigmoid", "silu", "gelu", "hard_silu",
@@ -81,22 +94,22 @@ def networks() -> dict[str, Callable[[], Any]]:
     add("einsum", _SERIES, kl.EinsumDense("abc,cd->abd", output_shape=(None, 7), bias_axes="d"))
     add("lstm_unroll", (6, 4), kl.LSTM(5, unroll=True))
     add("lstm_b1", _SERIES, kl.LSTM(5), batch=1)
+
+
+def _add_functions(join: Callable[..., None]) -> None:
+    """Layers and operations of several operands, and such that are no layers."""
+    from keras import layers as kl
+    from keras import ops
+
     for kind in ("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"):
         join(kind, lambda a, b, kind=kind: getattr(kl, kind)()([a, b]), (6, 6, 4), (6, 6, 4))
     join("mul_bcast", lambda a, b: kl.Multiply()([a, b]), (6, 6, 4), (1, 1, 4))
     join("mha", lambda a: kl.MultiHeadAttention(2, 4)(a, a), (6, 8))
     join("attention", lambda a, b: kl.Attention()([a, b]), (6, 8), (5, 8))
-    ops = keras.ops
     join("op_take", lambda a: ops.take(a, [0, 2, 1], axis=1), (4, 5))
     join("op_meshgather", lambda a: ops.take_along_axis(a, ops.argsort(a, -1), -1), (4, 5))
     join("op_slice", lambda a: a[:, 1:4:2, ::-1], (6, 5))
     join("red_logsumexp", lambda a: ops.cast(ops.logsumexp(a, axis=-1), "float32"), (4, 5))
-    for name in ("MobileNet", "MobileNetV2", "MobileNetV3Small", "EfficientNetB0"):
-        make: Any = getattr(keras.applications, name)
-        found[f"app_{name}"] = lambda make=make: make(
-            input_shape=(64, 64, 3), weights=None, classes=10
-        )
-    return found
 
 
 def _samples(model: Any) -> Iterator[list[Any]]:

@@ -25,27 +25,38 @@ QUANTIZED = ("lin", "cnn", "tr", "emb", "ct")
 _CALIBRATING = 4
 
 
-def modules() -> dict[str, tuple[Any, tuple[Any, ...]]]:
-    """A module and what it is called with, by name."""
+#: A module and what it is called with, by name.
+Modules = dict[str, tuple[Any, tuple[Any, ...]]]
+
+
+class Operands:
+    """What most modules are called with."""
+
+    def __init__(self) -> None:
+        from torch import randn
+
+        self.image, self.maps, self.series = (
+            (randn(1, 3, 16, 16),), (randn(1, 8, 6, 6),), (randn(1, 4, 20),),
+        )  # fmt: skip
+        self.steps, self.row = (randn(1, 7, 6),), (randn(1, 6),)
+
+
+def modules() -> Modules:
+    """All of them, drawn one after another from one seed."""
     import torch
-    from torch import nn
 
     torch.manual_seed(0)
-    draw = torch.randn
-    image, maps, series = (draw(1, 3, 16, 16),), (draw(1, 8, 6, 6),), (draw(1, 4, 20),)
-    steps, row = (draw(1, 7, 6),), (draw(1, 6),)
+    operands = Operands()
+    return {**_layers(operands), **_functions(operands), **_networks(operands)}
 
-    class Function(nn.Module):
-        """`function` of the operands, behind the parts that it needs."""
 
-        def __init__(self, function: Callable[..., Any], *parts: Any) -> None:
-            super().__init__()
-            self.function, self.parts = function, nn.ModuleList(parts)
+def _layers(given: Operands) -> Modules:
+    from torch import nn, randn
 
-        def forward(self, *given: Any) -> Any:
-            return self.function(*self.parts, *given)
-
-    functional, one, chain = nn.functional, Function, nn.Sequential
+    image, maps, series, steps, row = (
+        given.image, given.maps, given.series, given.steps, given.row,
+    )  # fmt: skip
+    chain = nn.Sequential
     return {
         "conv": (chain(nn.Conv2d(3, 8, 3), nn.ReLU()), image),
         "convbn": (
@@ -55,7 +66,7 @@ def modules() -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "grp": (nn.Conv2d(8, 12, 3, groups=4), maps),
         "conv1d": (chain(nn.Conv1d(4, 8, 3, dilation=2, padding=2), nn.ReLU()), series),
         "convt4": (nn.ConvTranspose2d(8, 6, 4, stride=2, padding=1), maps),
-        "conv3d": (nn.Conv3d(2, 4, 3), (draw(1, 2, 6, 6, 6),)),
+        "conv3d": (nn.Conv3d(2, 4, 3), (randn(1, 2, 6, 6, 6),)),
         "gelu": (chain(nn.Linear(6, 8), nn.GELU()), row),
         "hardsig": (nn.Hardsigmoid(), row),
         "gn": (nn.GroupNorm(2, 8), maps),
@@ -71,6 +82,26 @@ def modules() -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "avgpoolnp": (nn.AvgPool2d(3, 2, 1, count_include_pad=False), image),
         "adapt1": (chain(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 4)), image),
         "adapt2": (nn.AdaptiveAvgPool2d((4, 4)), image),
+    }  # fmt: skip
+
+
+def _functions(given: Operands) -> Modules:
+    import torch
+    from torch import nn
+
+    class Function(nn.Module):
+        """`function` of the operands, behind the parts that it needs."""
+
+        def __init__(self, function: Callable[..., Any], *parts: Any) -> None:
+            super().__init__()
+            self.function, self.parts = function, nn.ModuleList(parts)
+
+        def forward(self, *given: Any) -> Any:
+            return self.function(*self.parts, *given)
+
+    image, maps, steps, row = given.image, given.maps, given.steps, given.row
+    functional, one, chain, draw = nn.functional, Function, nn.Sequential, torch.randn
+    return {
         "lstm": (one(lambda m, x: m(x)[0], nn.LSTM(6, 5, batch_first=True)), steps),
         "gru": (one(lambda m, x: m(x)[0], nn.GRU(6, 5, batch_first=True)), steps),
         "mha": (one(lambda m, x: m(x, x, x)[0], nn.MultiheadAttention(6, 2, batch_first=True)),
@@ -97,6 +128,16 @@ def modules() -> dict[str, tuple[Any, tuple[Any, ...]]]:
             one(functional.grid_sample),
             (draw(1, 2, 4, 4), torch.rand(1, 3, 3, 2) * 2 - 1),
         ),
+    }  # fmt: skip
+
+
+def _networks(given: Operands) -> Modules:
+    """Those that are quantized."""
+    import torch
+    from torch import nn
+
+    image, maps, chain, draw = given.image, given.maps, nn.Sequential, torch.randn
+    return {
         "lin": (chain(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)), (draw(1, 64),)),
         "cnn": (
             chain(

@@ -325,10 +325,9 @@ def bench(
     costs: RunCosts | None = None
     blocks: tuple[HotBlock, ...] = ()
     if hot:
-        regions = loaded.board.wait_states_by_region(waits)
         measured, blocks = hottest_blocks(
-            loaded.path, inputs, name, hot, waits, regions, loaded.board,
-            loaded.board if board_memory else None,
+            loaded.path, inputs, name, hot, waits, loaded.board.wait_states_by_region(waits),
+            loaded.board, loaded.board if board_memory else None,
         )  # fmt: skip
     else:
         sets = [inputs] * run_count(loaded.manifest)
