@@ -13,6 +13,7 @@ from glowmcu.manifest import Manifest, SizeEntry, TensorEntry, read_manifest
 from glowmcu.verify.host_library import host_library, loaded, missing_compiler
 from glowmcu.verify.kept_inputs import expect_kept
 from glowmcu.verify.measurement import Array, Measurement
+from glowmcu.verify.run_status import expect_done
 
 #: Bytes around the arena that must survive a run.
 _GUARD_BYTES = 64
@@ -192,7 +193,7 @@ class HostSession:
 
     def measure(self, arrays: Sequence[Array]) -> Measurement:
         """One run in a poisoned arena; inputs outside of it must not change. Raises GM604,
-        GM605.
+        GM605, GM619.
         """
         given = size_given(self._manifest, arrays)
         manifest, memory = self._manifest.at(*given) if given else self._manifest, self._arena
@@ -208,7 +209,7 @@ class HostSession:
         arena = self._ffi.cast("void *", memory.address)
         if manifest.streamed_input is None:
             pointers = (self._ffi.cast("const void *", copy.ctypes.data) for copy, _ in external)
-            self._functions[0](arena, *pointers, *given)
+            expect_done(manifest, self._functions[0](arena, *pointers, *given))
         else:
             self._push(arena, arrays[manifest.streamed_input])
         if not memory.is_guarded or any((copy != raw).any() for copy, raw in external):
@@ -224,7 +225,7 @@ class HostSession:
         return Measurement(outputs)
 
     def _push(self, arena: Any, array: Array) -> None:
-        """Every row of the streamed input, each piece from memory of its own. Raises GM617."""
+        """Every row of the streamed input, each piece in memory of its own. Raises GM617, GM619."""
         begin, push = self._functions
         assert self._manifest.streamed_input is not None
         rows = self._manifest.inputs[self._manifest.streamed_input].rows
@@ -237,6 +238,7 @@ class HostSession:
             piece = np.frombuffer(data, np.uint8, count * rows.bytes, place * rows.bytes).copy()
             wanted = push(arena, self._ffi.cast("void *", piece.ctypes.data), count)
             place += count
+            expect_done(self._manifest, min(wanted, 0))
             if wanted != max(rows.read - place, 0):
                 message = f"after {place} of {rows.count} rows the bundle waits for {wanted} more"
                 raise error("GM617", message, self._manifest.name, "report this bug")

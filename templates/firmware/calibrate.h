@@ -8,7 +8,7 @@
 #define CALIBRATE_INSTRUCTIONS (2u * CALIBRATE_ROUNDS + 1u)
 
 /* One instruction: the return. */
-static __attribute__((naked, noinline)) void calibrate_empty(void *unused)
+static __attribute__((naked, noinline)) int32_t calibrate_empty(void *unused)
 {
     (void)unused;
 #if defined(__riscv)
@@ -19,7 +19,7 @@ static __attribute__((naked, noinline)) void calibrate_empty(void *unused)
 }
 
 /* 2 * rounds + 1 instructions. */
-static __attribute__((naked, noinline)) void calibrate_loop(void *rounds)
+static __attribute__((naked, noinline)) int32_t calibrate_loop(void *rounds)
 {
     (void)rounds;
 #if defined(__riscv)

@@ -11,7 +11,7 @@
 /* Gets the timer ready and prints the two calls of known length that calibrate it. */
 void measure_open(void);
 
-/* Calls function(argument), then prints "glowmcu <label> <number> stack=<bytes>". */
-void measure(const char *label, uint32_t number, void (*function)(void *), void *argument);
+/* Prints "glowmcu <label> <number> stack=<bytes>" of function(argument); returns its result. */
+int32_t measure(const char *label, uint32_t number, int32_t (*function)(void *), void *argument);
 
 #endif

@@ -94,22 +94,25 @@ static void start_counter(void)
 #endif
 
 /* The volatile assembly keeps the call. */
-static __attribute__((noinline)) void do_nothing(void *unused)
+static __attribute__((noinline)) int32_t do_nothing(void *unused)
 {
+    int32_t any;
     (void)unused;
-    __asm volatile("");
+    __asm volatile("" : "=r"(any));
+    return any;
 }
 
 /* What a call costs by itself is subtracted from the others. */
 void measure_open(void)
 {
     start_counter();
-    measure("empty", 0u, do_nothing, (void *)0);
+    (void)measure("empty", 0u, do_nothing, (void *)0);
 }
 
-__attribute__((noinline)) void measure(const char *label, uint32_t number,
-                                       void (*function)(void *), void *argument)
+__attribute__((noinline)) int32_t measure(const char *label, uint32_t number,
+                                          int32_t (*function)(void *), void *argument)
 {
+    int32_t status;
     uint32_t before;
     uint32_t cycles;
 #ifndef SERIAL_IN_APPLICATION
@@ -117,7 +120,7 @@ __attribute__((noinline)) void measure(const char *label, uint32_t number,
     stack_paint();
 #endif
     before = measure_now();
-    function(argument);
+    status = function(argument);
     cycles = measure_now() - before;
 #ifndef SERIAL_IN_APPLICATION
     used = stack_used(stack_pointer());
@@ -133,4 +136,5 @@ __attribute__((noinline)) void measure(const char *label, uint32_t number,
     text_number(" stack=", used);
 #endif
     port_print("\n");
+    return status;
 }

@@ -27,19 +27,20 @@ static inline __attribute__((always_inline)) uint32_t instructions_retired(void)
 
 void measure_open(void)
 {
-    measure("empty", 1u, calibrate_empty, (void *)0);
-    measure("loop", CALIBRATE_INSTRUCTIONS, calibrate_loop, (void *)CALIBRATE_ROUNDS);
+    (void)measure("empty", 1u, calibrate_empty, (void *)0);
+    (void)measure("loop", CALIBRATE_INSTRUCTIONS, calibrate_loop, (void *)CALIBRATE_ROUNDS);
 }
 
-__attribute__((noinline)) void measure(const char *label, uint32_t number,
-                                       void (*function)(void *), void *argument)
+__attribute__((noinline)) int32_t measure(const char *label, uint32_t number,
+                                          int32_t (*function)(void *), void *argument)
 {
+    int32_t status;
     uint32_t before;
     uint32_t count;
     uint32_t used;
     stack_paint();
     before = instructions_retired();
-    function(argument);
+    status = function(argument);
     count = instructions_retired() - before;
     used = stack_used(stack_pointer());
     if (stack_overflowed()) {
@@ -53,4 +54,5 @@ __attribute__((noinline)) void measure(const char *label, uint32_t number,
     text_number(" polls=", 0u);
     text_number(" stack=", used);
     port_print("\n");
+    return status;
 }

@@ -21,30 +21,33 @@ void systick_handler(void)
 
 void measure_open(void)
 {
-    measure("empty", 1u, calibrate_empty, (void *)0);
-    measure("loop", CALIBRATE_INSTRUCTIONS, calibrate_loop, (void *)CALIBRATE_ROUNDS);
+    (void)measure("empty", 1u, calibrate_empty, (void *)0);
+    (void)measure("loop", CALIBRATE_INSTRUCTIONS, calibrate_loop, (void *)CALIBRATE_ROUNDS);
 }
 
 /* Calls from GAP_BYTES further down, so that printing afterwards leaves the paint alone. */
-static __attribute__((noinline)) void call_deep(void (*function)(void *), void *argument)
+static __attribute__((noinline)) int32_t call_deep(int32_t (*function)(void *), void *argument)
 {
+    int32_t status;
     volatile unsigned char gap[GAP_BYTES];
     gap[0] = 0;
     deep = stack_pointer();
     stack_paint();
-    function(argument);
+    status = function(argument);
     (void)gap[0];
+    return status;
 }
 
-__attribute__((noinline)) void measure(const char *label, uint32_t number,
-                                       void (*function)(void *), void *argument)
+__attribute__((noinline)) int32_t measure(const char *label, uint32_t number,
+                                          int32_t (*function)(void *), void *argument)
 {
+    int32_t status;
     uint32_t used;
     port_print("glowmcu run ");
     port_print(label);
     text_number(" ", number);
     port_print("\n");
-    call_deep(function, argument);
+    status = call_deep(function, argument);
     port_print("glowmcu done\n");
     used = stack_used(deep);
     if (stack_overflowed()) {
@@ -55,4 +58,5 @@ __attribute__((noinline)) void measure(const char *label, uint32_t number,
     text_number(" ", number);
     text_number(" stack=", used);
     port_print("\n");
+    return status;
 }

@@ -49,20 +49,21 @@ void measure_open(void)
     SYST_RVR = SYST_MASK;
     SYST_CVR = 0;
     SYST_CSR = SYST_RUN;
-    measure("empty", 1u, calibrate_empty, (void *)0);
-    measure("loop", CALIBRATE_INSTRUCTIONS, calibrate_loop, (void *)CALIBRATE_ROUNDS);
+    (void)measure("empty", 1u, calibrate_empty, (void *)0);
+    (void)measure("loop", CALIBRATE_INSTRUCTIONS, calibrate_loop, (void *)CALIBRATE_ROUNDS);
 }
 
-__attribute__((noinline)) void measure(const char *label, uint32_t number,
-                                       void (*function)(void *), void *argument)
+__attribute__((noinline)) int32_t measure(const char *label, uint32_t number,
+                                          int32_t (*function)(void *), void *argument)
 {
+    int32_t status;
     uint32_t counter;
     uint32_t polls;
     uint32_t used;
     stack_paint();
     wraps = 0;
     SYST_CVR = 0; /* the next tick sets it to the largest value */
-    function(argument);
+    status = function(argument);
     polls = polls_until_tick(&counter);
     used = stack_used(stack_pointer());
     if (stack_overflowed()) {
@@ -76,4 +77,5 @@ __attribute__((noinline)) void measure(const char *label, uint32_t number,
     text_number(" polls=", polls);
     text_number(" stack=", used);
     port_print("\n");
+    return status;
 }

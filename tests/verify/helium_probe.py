@@ -224,14 +224,17 @@ def write_probe_bundle(directory: Path, probes: dict[str, tuple[str, ...]]) -> P
     directory.mkdir(parents=True, exist_ok=True)
     codes = probe_names(probes)
     output_bytes = _PROBE_BYTES * len(codes)
-    sizes = f"#define TINY_ARENA_BYTES {INPUT_BYTES + output_bytes}\n"
-    header = f"#ifndef TINY_H\n#define TINY_H\n{sizes}void tiny_run(void *arena);\n#endif\n"
+    header = (
+        "#ifndef TINY_H\n#define TINY_H\n#include <stdint.h>\n"
+        f"#define TINY_ARENA_BYTES {INPUT_BYTES + output_bytes}\n"
+        "int32_t tiny_run(void *arena);\n#endif\n"
+    )
     body = "\n".join(_probe(index, code) for index, code in enumerate(codes))
     calls = "\n".join(f"    probe_{index}(in, out + {64 * index});" for index in range(len(codes)))
     source = (
         f'#include "tiny.h"\n#include <stdint.h>\n{body}\n'
-        "void tiny_run(void *arena)\n{\n    const int8_t *in = (const int8_t *)arena;\n"
-        f"    int8_t *out = (int8_t *)arena + {INPUT_BYTES};\n{calls}\n}}\n"
+        "int32_t tiny_run(void *arena)\n{\n    const int8_t *in = (const int8_t *)arena;\n"
+        f"    int8_t *out = (int8_t *)arena + {INPUT_BYTES};\n{calls}\n    return 0;\n}}\n"
     )
     shape = (1, output_bytes)
     manifest = replace(

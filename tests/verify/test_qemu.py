@@ -207,6 +207,7 @@ def test_a_fault_on_the_target_ends_the_run_and_says_where(
     [
         ("base[-1] = 0;", "the bundle wrote in front of its arena"),
         ("base[40] = 0;", "the bundle wrote behind its arena"),
+        ("return -1;", "the run returned a status other than 0"),
         (
             "{ volatile uint8_t deep[32768]; uint32_t i; "
             "for (i = 0; i < 32768u; i++) { deep[i] = 1u; } }",
@@ -214,9 +215,9 @@ def test_a_fault_on_the_target_ends_the_run_and_says_where(
         ),
         ("stack_limit[0] = 0;", "the stack of the test firmware is too small for this bundle"),
     ],
-    ids=["in front", "behind", "far too deep", "to the last word"],
+    ids=["in front", "behind", "refused", "far too deep", "to the last word"],
 )
-def test_writing_outside_the_arena_or_the_stack_is_found(
+def test_writing_outside_the_arena_or_the_stack_and_a_refusal_are_found(
     fault: str, message: str, marked: None, tmp_path: Path
 ) -> None:
     bundle = bundle_for(tmp_path, fault=fault, helpers="extern uint32_t stack_limit[];")

@@ -39,7 +39,7 @@ extern "C" {
 #endif
 int8_t *tiny_input(void *arena);
 const int8_t *tiny_output(const void *arena);
-void tiny_run(void *arena);
+int32_t tiny_run(void *arena);
 void tiny_infer(void *arena, const int8_t *in, int8_t *out);
 #ifdef __cplusplus
 }
@@ -91,7 +91,7 @@ const int8_t *tiny_output(const void *arena)
     return (const int8_t *)arena + 32;
 }
 
-void tiny_run(void *arena)
+int32_t tiny_run(void *arena)
 {
     int8_t *base = (int8_t *)arena;
     GLOWMCU_STEP(0);
@@ -100,7 +100,8 @@ void tiny_run(void *arena)
     k_lookup(base + 16, tiny_table, base + 24, 8);
     GLOWMCU_STEP(2);
     k_fully_connected(base + 24, 8, tiny_w1, tiny_b1, base + 32, 4);
-@FAULT@}
+@FAULT@    return 0;
+}
 
 void tiny_infer(void *arena, const int8_t *in, int8_t *out)
 {
@@ -134,7 +135,7 @@ def write_tiny_bundle(directory: Path, fault: str = "", helpers: str = "") -> Pa
     directory.mkdir(parents=True, exist_ok=True)
     step = f"    GLOWMCU_STEP(3);\n    {fault}\n" if fault else ""
     source = _SOURCE.replace("@FAULT@", step).replace(
-        "void tiny_run(", f"{helpers}\nvoid tiny_run(", 1
+        "int32_t tiny_run(", f"{helpers}\nint32_t tiny_run(", 1
     )
     tables = (
         ("int8_t", "tiny_w0", _W0),

@@ -27,6 +27,7 @@ from glowmcu.verify.host import check_inputs, size_given
 from glowmcu.verify.kept_inputs import expect_kept
 from glowmcu.verify.measurement import Array, CycleRange, LayerCost, Measurement
 from glowmcu.verify.memory_system import MemoryLayout, Waits
+from glowmcu.verify.run_status import expect_done
 from glowmcu.verify.time_limits import run_seconds
 
 _PACKAGES = {"unicorn": "unicorn", "capstone": "capstone", "elftools": "pyelftools"}
@@ -107,7 +108,7 @@ class CortexM:
         """As `run`, with the costs of every step and block.
 
         Raises GM650 for a core that cannot be emulated, GM651 when a tool is missing, GM61x when
-        the bundle does not compile, GM604 for wrong inputs; GM652 to GM656 when the bundle
+        the bundle does not compile, GM604 for wrong inputs; GM619, GM652 to GM656 when it
         misbehaves.
         """
         manifest = read_manifest(bundle_dir)
@@ -251,9 +252,10 @@ class _Bench:
             machine.call(name, words, self._timeout_seconds)
         counts = self._counter.begin() if self._counter else None
         try:
-            machine.call(function, arguments, self._timeout_seconds)
+            status = machine.call(function, arguments, self._timeout_seconds)
         except GlowmcuError as found:
             raise _with_step(found, manifest, machine.step) from found
+        expect_done(manifest, status)
         if self._counter:
             self._counter.end()
         expect_kept(manifest, arrays, machine.read_arena)

@@ -209,7 +209,11 @@ class Machine:
                 hint="a loop that never ends, or a model for which the limit is too short",
                 exit_code=ExitCode.MISMATCH,
             )
-        return int(self._uc.reg_read(registers.first_argument))
+        return self.result()
+
+    def result(self) -> int:
+        """What the function that ended returned, as a word."""
+        return int(self._uc.reg_read(self._processor.first_argument))
 
     def stop(self, failure: GlowmcuError) -> None:
         """End the run from within a hook; `call` raises `failure`."""

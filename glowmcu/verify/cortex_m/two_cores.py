@@ -36,6 +36,7 @@ from glowmcu.verify.cortex_m.machine import (
 from glowmcu.verify.cortex_m.places import PlaceLearner
 from glowmcu.verify.host import check_inputs
 from glowmcu.verify.measurement import Array
+from glowmcu.verify.run_status import expect_done
 from glowmcu.verify.time_limits import run_seconds
 
 _MEET = "glowmcu_cores_meet"
@@ -233,7 +234,9 @@ class _Run:
         self.arena = first.read_arena(0, manifest.arena_bytes)
         first.enter(manifest.entry_points[0])
         second.enter(manifest.help_function)
-        return self._run()
+        found = self._run()
+        expect_done(manifest, first.result())
+        return found
 
     def _run(self) -> SharedRun:
         spent: tuple[dict[int, int], dict[int, int]] = ({}, {})

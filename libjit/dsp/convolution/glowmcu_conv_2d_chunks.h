@@ -174,7 +174,9 @@ static inline int8_t *glowmcu_chunks_edge(const glowmcu_conv_2d_chunks *p, const
         (void)memcpy(patch, row + (x + first) * p->in_channels,
             (size_t)((end - first) * p->in_channels));
         patch += (end - first) * p->in_channels;
-        (void)memset(patch, (int)p->in_zero_point, (size_t)((columns - end) * p->in_channels));
+        if (end < columns) {
+            (void)memset(patch, (int)p->in_zero_point, (size_t)((columns - end) * p->in_channels));
+        }
     }
     return patch + (columns - ((row == NULL) ? 0 : end)) * p->in_channels;
 }
