@@ -24,6 +24,8 @@ FEATURE_TYPES = (
     ElementType.I64,
 )  # fmt: skip
 _QUANTIZED = (ElementType.I8, ElementType.UI8, ElementType.I16)
+#: Of all trees, as they are laid out: what several branches lead to may be there several times.
+MOST_NODES = 100_000
 _INDICES = ("roots", "features", "left", "right", "row_starts", "row_targets")
 
 
@@ -34,7 +36,8 @@ class TreeEnsemble(Operation):
 
     A tree begins at a node of `roots`. Node n is a leaf where `features[n]` is -1, and gives row
     `left[n]`. Else it goes on at `left[n]` if the feature is at most `thresholds[n]` (float32), or
-    is not a number and `missing_left[n]`, and at `right[n]` if not; both lie behind n. Row r adds
+    is not a number and `missing_left[n]`, and at `right[n]` if not; both lie behind n, and several
+    may go on at one node. Row r adds
     `weights[i]` to target `row_targets[i]`, i from `row_starts[r]` to `row_starts[r + 1]`. Weights
     are int32 (votes; so is the result) or float32, where each sum is rounded. Indices are int32.
     """
@@ -176,3 +179,53 @@ def real_features(stored: Array, type_: TensorType) -> Array:
     offsets = (stored.astype(np.int64) - type_.zero_point).astype(np.float32)
     with np.errstate(over="ignore"):
         return np.asarray(offsets * np.float32(type_.scale), np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class TreeLayout:
+    """Nodes in the order of a walk that goes left first: `order[i]` is which node lies at place i.
+    A left branch lies directly behind its node, a right one anywhere behind; `left` and `right` are
+    places, those of leaves as they were. `levels` are the most nodes on a way.
+    """
+
+    levels: int
+    order: Array
+    roots: Array
+    left: Array
+    right: Array
+
+
+def laid_out(
+    roots: Sequence[int], inner: Array, left: Array, right: Array, most: int = MOST_NODES
+) -> TreeLayout | None:
+    """Trees of nodes in any order, in which several branches may lead to one node. A node is there
+    once for each left branch to it, and once more for right ones that it does not lie behind; None
+    for more than `most` nodes.
+    """
+    order: list[int] = []
+    places: dict[int, int] = {}
+    starts, lefts, rights = [0] * len(roots), list[int](), list[int]()
+    for number, root in enumerate(roots):
+        #: A node, and which entry of which list says where it is.
+        todo = [(root, starts, number)]
+        while todo:
+            node, slots, slot = todo.pop()
+            found = places.get(node, -1)
+            if slots is rights and found > slot:
+                slots[slot] = found
+                continue
+            if len(order) == most:
+                return None
+            slots[slot] = places[node] = place = len(order)
+            order.append(node)
+            lefts.append(int(left[node]))
+            rights.append(0)
+            if inner[node]:
+                todo += [(int(right[node]), rights, place), (int(left[node]), lefts, place)]
+    depths = [1] * len(order)
+    for place, node in enumerate(order):
+        if inner[node]:
+            for child in (lefts[place], rights[place]):
+                depths[child] = max(depths[child], depths[place] + 1)
+    numbers = (np.array(numbers, np.int64) for numbers in (order, starts, lefts, rights))
+    return TreeLayout(max(depths), *numbers)

@@ -272,14 +272,17 @@ def test_what_two_branches_lead_to_is_there_for_each() -> None:
     check_model(data, [[row[np.newaxis]] for row in rows], expected, Options("m"))
 
 
-def test_ways_that_double_at_every_node_end_in_an_error() -> None:
+def test_ways_that_double_at_every_other_node_end_in_an_error() -> None:
+    """Two nodes below each go on, to the left, at one: it lies behind one of them alone."""
     levels = 40
+    count = 3 * levels + 1
     attributes = {
-        "nodes_treeids": [0] * levels, "nodes_nodeids": list(range(levels)),
-        "nodes_featureids": [0] * levels, "nodes_values": [float(i) for i in range(levels)],
-        "nodes_modes": ["BRANCH_LEQ"] * (levels - 1) + ["LEAF"],
-        "nodes_truenodeids": [*range(1, levels), 0], "nodes_falsenodeids": [*range(1, levels), 0],
-        "target_treeids": [0], "target_nodeids": [levels - 1], "target_ids": [0],
+        "nodes_treeids": [0] * count, "nodes_nodeids": list(range(count)),
+        "nodes_featureids": [0] * count, "nodes_values": [float(i) for i in range(count)],
+        "nodes_modes": ["BRANCH_LEQ"] * (count - 1) + ["LEAF"],
+        "nodes_truenodeids": [i + (3 - i % 3 if i % 3 else 1) for i in range(count - 1)] + [0],
+        "nodes_falsenodeids": [i + (3 - i % 3 if i % 3 else 2) for i in range(count - 1)] + [0],
+        "target_treeids": [0], "target_nodeids": [count - 1], "target_ids": [0],
         "target_weights": [1.0], "n_targets": 1,
     }  # fmt: skip
     with pytest.raises(GlowmcuError, match="GM115"):

@@ -1,7 +1,8 @@
 """Nodes of trees as ONNX-ML files list them become those of `tree_ensemble`, all of them `<=`.
 
-Nothing in a file is believed: cycles and references to what is not there are refused. What two
-branches lead to (converters of LightGBM write sets of categories so) is there once for each.
+Nothing in a file is believed: cycles and references to what is not there are refused. What several
+branches lead to (converters of LightGBM and XGBoost write sets of categories so) stays one node
+where `laid_out` can have it so.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from glowmcu.frontend.graph_builder import expect_few
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
-from glowmcu.ops.trees import TreeEnsemble
+from glowmcu.ops.trees import MOST_NODES, TreeEnsemble, laid_out
 
 #: What a leaf adds: targets and weights.
 Row = tuple[tuple[int, float], ...]
@@ -74,13 +75,11 @@ def rounded_below(value: float) -> np.float32:
     return np.float32(np.nextafter(rounded(value), np.float32(-np.inf)))
 
 
-#: Where the number of a node goes that is yet to come: one of two lists, and the place in it.
-_Slot = tuple[list[int], int]
-
-
 @dataclass
-class _Arrays:
-    """Nodes of `tree_ensemble` in the making."""
+class _Nodes:
+    """Nodes that compare by `<=`, and leaves, in any order. Branches are numbers of nodes of the
+    file or, from -1 down, of a node here: `~place`.
+    """
 
     features: list[int] = field(default_factory=list)
     thresholds: list[np.float32] = field(default_factory=list)
@@ -89,48 +88,59 @@ class _Arrays:
     right: list[int] = field(default_factory=list)
     rows: dict[Row, int] = field(default_factory=dict)
 
-    def node(self, feature: int, threshold: np.float32, missing_left: bool, left: int = 0) -> int:
-        """A new node; its branches are filled in later."""
+    def compare(
+        self, feature: int, threshold: np.float32, missing_left: bool, left: int, right: int
+    ) -> None:
+        """One more node."""
         expect_few(len(self.features) + 1, "nodes of trees")
         self.features.append(feature)
         # A zero is at most any zero: bits are compared as integers later.
         self.thresholds.append(threshold + np.float32(0))
         self.missing_left.append(missing_left)
         self.left.append(left)
-        self.right.append(0)
-        return len(self.features) - 1
+        self.right.append(right)
 
-    def leaf(self, row: Row) -> int:
-        return self.node(-1, np.float32(0), False, self.rows.setdefault(row, len(self.rows)))
+    def leaf(self, row: Row) -> None:
+        """One that gives a row."""
+        self.compare(-1, np.float32(0), False, ~self.rows.setdefault(row, len(self.rows)), ~0)
 
 
 def tree_ensemble(forest: Forest, weights_type: type[np.generic] = np.float32) -> TreeEnsemble:
     """The operator. Raises Unsupported for what is no forest."""
     _check_ways(forest)
-    arrays = _Arrays()
-    roots = []
-    for root in forest.roots:
-        roots.append(len(arrays.features))
-        todo: list[tuple[int, int, list[_Slot]]] = [(0, root, [])]
-        while todo:
-            level, number, slots = todo.pop()
-            if level > _MOST_LEVELS:
-                raise Unsupported("GM105", f"a tree of more than {_MOST_LEVELS} levels")
-            node, place = forest.nodes[number], len(arrays.features)
-            for numbers, slot in slots:
-                numbers[slot] = place
-            if isinstance(node, Leaf):
-                arrays.leaf(node.row)
-            else:
-                todo += [(level + 1, *item) for item in reversed(_add_branch(arrays, node))]
-    entries = [entry for row in arrays.rows for entry in row]
-    ends = np.cumsum([0, *map(len, arrays.rows)])
+    nodes = _Nodes()
+    places: dict[int, int] = {}
+    todo = list(forest.roots)
+    while todo:
+        number = todo.pop()
+        if number in places:
+            continue
+        places[number] = len(nodes.features)
+        node = forest.nodes[number]
+        if isinstance(node, Leaf):
+            nodes.leaf(node.row)
+        else:
+            todo += _add_branch(nodes, forest, node)
+    inner = np.array(nodes.features) >= 0
+    left, right = (
+        np.array([places[way] if way >= 0 else ~way for way in ways])
+        for ways in (nodes.left, nodes.right)
+    )
+    found = laid_out([places[root] for root in forest.roots], inner, left, right)
+    if found is None:
+        raise Unsupported("GM115", f"its trees have more than {MOST_NODES} nodes, written out")
+    if found.levels > _MOST_LEVELS:
+        raise Unsupported("GM105", f"a tree of more than {_MOST_LEVELS} levels")
+    entries = [entry for row in nodes.rows for entry in row]
+    ends = np.cumsum([0, *map(len, nodes.rows)])
     if not all(math.isfinite(weight) for _, weight in entries):
         raise Unsupported("GM105", "weights of trees must be finite")
+    order = found.order
     return TreeEnsemble(
-        forest.targets, _indices(roots), _indices(arrays.features),
-        np.array(arrays.thresholds, np.float32), np.array(arrays.missing_left, np.bool_),
-        _indices(arrays.left), _indices(arrays.right), _indices(ends),
+        forest.targets, _indices(found.roots), _indices(nodes.features)[order],
+        np.array(nodes.thresholds, np.float32)[order],
+        np.array(nodes.missing_left, np.bool_)[order],
+        _indices(found.left), _indices(found.right), _indices(ends),
         _indices([target for target, _ in entries]),
         np.array([weight for _, weight in entries], weights_type),
     )  # fmt: skip
@@ -163,29 +173,57 @@ def _indices(numbers: Sequence[int] | Array) -> Array:
     return np.array(numbers, np.int32)
 
 
-def _add_branch(arrays: _Arrays, node: Branch) -> list[tuple[int, list[_Slot]]]:
-    """Its nodes, and which of the file's come behind them, in the order of the places."""
+def _add_branch(nodes: _Nodes, forest: Forest, node: Branch) -> tuple[int, int]:
+    """Its nodes here; which of the file's come behind them."""
     mode, value, true, false = node.mode, node.value, node.true, node.false
+    _check_branch(node)
+    if mode in ("BRANCH_EQ", "BRANCH_NEQ"):
+        return _add_set(nodes, forest, node)
+    below = mode in ("BRANCH_LT", "BRANCH_GTE")
+    threshold = rounded_below(value) if below else rounded(value)
+    if mode in ("BRANCH_GT", "BRANCH_GTE"):
+        nodes.compare(node.feature, threshold, not node.tracks, false, true)
+    else:
+        nodes.compare(node.feature, threshold, node.tracks, true, false)
+    return true, false
+
+
+def _check_branch(node: Branch) -> None:
+    mode, value = node.mode, node.value
     if mode not in MODES:
         raise Unsupported("GM105", f"nodes that compare by {mode[:40]} are not supported")
     if math.isnan(value) or (value == -math.inf and mode not in ("BRANCH_LEQ", "BRANCH_GT")):
         raise Unsupported("GM105", f"a node compares with {value} by {mode}")
     if not 0 <= node.feature <= _MOST_FEATURES:
         raise Unsupported("GM101", f"a node compares feature {node.feature}")
-    if mode in ("BRANCH_EQ", "BRANCH_NEQ"):
-        # At most the value and not below it.
-        tracks = node.tracks and mode == "BRANCH_EQ"
-        if mode == "BRANCH_NEQ":
-            true, false = false, true
-        first = arrays.node(node.feature, rounded(value), tracks)
-        second = arrays.node(node.feature, rounded_below(value), False)
-        arrays.left[first] = second
-        return [(false, [(arrays.left, second), (arrays.right, first)]),
-                (true, [(arrays.right, second)])]  # fmt: skip
-    below = mode in ("BRANCH_LT", "BRANCH_GTE")
-    threshold = rounded_below(value) if below else rounded(value)
-    if mode in ("BRANCH_GT", "BRANCH_GTE"):
-        place = arrays.node(node.feature, threshold, not node.tracks)
-        return [(false, [(arrays.left, place)]), (true, [(arrays.right, place)])]
-    place = arrays.node(node.feature, threshold, node.tracks)
-    return [(true, [(arrays.left, place)]), (false, [(arrays.right, place)])]
+
+
+def _add_set(nodes: _Nodes, forest: Forest, first: Branch) -> tuple[int, int]:
+    """Whether a feature is one of some values, which a file asks one by one. From the largest on, a
+    feature above one is none of the rest: both ends are on the right, where nodes may be shared.
+    """
+    values: list[float] = []
+    node: Leaf | Branch = first
+    tracks, (same, other) = False, _equal_and_other(first)
+    while isinstance(node, Branch) and node.feature == first.feature:
+        if node.mode not in ("BRANCH_EQ", "BRANCH_NEQ") or _equal_and_other(node)[0] != same:
+            break
+        _check_branch(node)
+        values.append(node.value)
+        # What is not a number goes where all of them lead: to the same end if any says so.
+        tracks |= node.tracks and node.mode == "BRANCH_EQ"
+        other = _equal_and_other(node)[1]
+        node = forest.nodes[other]
+    values.sort(reverse=True)
+    for number, value in enumerate(values):
+        place = len(nodes.features)
+        following = ~(place + 2) if number + 1 < len(values) else other
+        missing_left = tracks and number == 0
+        nodes.compare(first.feature, rounded(value), missing_left, ~(place + 1), other)
+        nodes.compare(first.feature, rounded_below(value), False, following, same)
+    return same, other
+
+
+def _equal_and_other(node: Branch) -> tuple[int, int]:
+    """Where a node leads if its feature has the value, and if not."""
+    return (node.true, node.false) if node.mode == "BRANCH_EQ" else (node.false, node.true)

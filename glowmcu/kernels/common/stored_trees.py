@@ -12,10 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
+from glowmcu.errors import error
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.kernels.kernel import Site, once_a_site
-from glowmcu.ops.trees import TreeEnsemble, real_features
+from glowmcu.ops.trees import MOST_NODES, TreeEnsemble, laid_out, real_features
 
 #: Behind the bits of the least float32, turned over: what is not a number comes before or behind.
 LEAST_KEY = 0x007FFFFF
@@ -90,21 +91,27 @@ def stored_trees(site: Site) -> StoredTrees:
     pairs = zip(op.features[inner].tolist(), is_low[inner].tolist(), strict=True)
     keys = sorted({Key(feature, low) for feature, low in pairs})
     numbers = {key: number for number, key in enumerate(keys)}
-    order, places = _walk(op, target)
+    left, right = (
+        np.where(inner, target[np.where(inner, way, 0)], way) for way in (op.left, op.right)
+    )
+    found = laid_out(target[op.roots].tolist(), inner, left, right)
+    if found is None:
+        raise error(
+            "GM115", f"its trees have more than {MOST_NODES} nodes, written out", site.node.name
+        )
+    order = found.order
     key = [
         numbers[Key(int(op.features[node]), bool(is_low[node]))] if inner[node] else -1
         for node in order
     ]
-    is_inner, found = inner[order], np.array(order)
-    left, right = op.left[found], op.right[found]
     return StoredTrees(
         type_.element,
         tuple(keys),
-        np.array([places[target[root]] for root in op.roots]),
+        found.roots,
         np.array(key),
-        thresholds[found],
-        np.array([places[target[n]] if i else n for n, i in zip(left, is_inner, strict=True)]),
-        np.array([places[target[n]] if i else 0 for n, i in zip(right, is_inner, strict=True)]),
+        thresholds[order],
+        found.left,
+        found.right,
     )
 
 
@@ -117,23 +124,6 @@ def _decided(op: TreeEnsemble, thresholds: Array, lowest: int, highest: int) -> 
         elif thresholds[node] < lowest:
             target[node] = target[op.right[node]]
     return target
-
-
-def _walk(op: TreeEnsemble, target: Array) -> tuple[list[int], dict[int, int]]:
-    """Nodes that are left, left branches first, and their places."""
-    order: list[int] = []
-    places: dict[int, int] = {}
-    for root in op.roots:
-        todo = [int(target[root])]
-        while todo:
-            node = todo.pop()
-            if node in places:
-                continue
-            places[node] = len(order)
-            order.append(node)
-            if op.features[node] >= 0:
-                todo += [int(target[op.right[node]]), int(target[op.left[node]])]
-    return order, places
 
 
 def stored_thresholds(thresholds: Array, type_: TensorType) -> Array:
