@@ -11,6 +11,7 @@ bundle = glowmcu.compile("kws.onnx", profile="kws.profile.json", board="nrf52")
 """
 
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -109,6 +110,12 @@ class _Namespace(ModuleType):
     imports one of their modules must not take the function away. The function has the folder's
     modules as attributes, so that `import glowmcu.report.tables as t` finds them.
     """
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        """By its name: what sends functions to other processes (joblib, Dask, Ray) knows modules by
+        their exact type.
+        """
+        return import_module, (self.__name__,)
 
     def __setattr__(self, name: str, value: object) -> None:
         folder = sys.modules.get(f"{self.__name__}.{name}")

@@ -151,6 +151,16 @@ class Bundle(Shown):
         """
         return self.manifest.labels
 
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Strings that inputs may be, each at the number that the bundle knows it by; `run` and
+        `measure` take the strings.
+
+        >>> glowmcu.load("build/digits").categories
+        ()
+        """
+        return self.manifest.categories
+
     @cached_property
     def report(self) -> Report:
         """Bytes of arena, weights and code, and the layers."""

@@ -259,6 +259,7 @@ class Manifest:
     pipeline: PipelineEntry | None = None
     size: SizeEntry | None = None
     labels: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     cores: int = 1
     quality: tuple[QualityEntry, ...] = ()
     training: TrainingEntry | None = None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from glowmcu.argument_types import arguments_checked
 from glowmcu.errors import error
@@ -89,12 +90,45 @@ class Session:
         self._steps.reset()
 
 
+def _own_array(given: ArrayLike, manifest: Manifest) -> Array:
+    """An array of numpy; of strings their numbers."""
+    import numpy as np
+
+    from glowmcu.string_categories import numbered
+
+    return numbered(np.asarray(given), manifest.categories)
+
+
+def _of_table(manifest: Manifest, table: Any) -> list[Array]:  # noqa: ANN401 - of pandas or polars
+    """A row of a table, or a batch where the model has one: its columns by the inputs' names, or
+    all of it for one input. Raises GM604 for columns that are missing.
+    """
+    if len(manifest.inputs) == 1:
+        return [table.to_numpy()]
+    columns = {str(name): table[name].to_numpy() for name in table.columns}
+    missing = [entry.name for entry in manifest.inputs if entry.name not in columns]
+    if missing:
+        raise error(
+            "GM604",
+            f"the table has no column called {', '.join(map(repr, missing))}",
+            manifest.name,
+            "rename its columns, or give a list of arrays, one an input",
+        )
+    arrays = [columns[entry.name] for entry in manifest.inputs]
+    return [
+        array.reshape(entry.shape) if array.size == math.prod(entry.shape) else array
+        for array, entry in zip(arrays, manifest.inputs, strict=True)
+    ]
+
+
 def stored_inputs(manifest: Manifest, inputs: Sequence[ArrayLike], real: bool) -> list[Array]:
     """Stored values; what would be learnt from is filled in where only the model's own inputs are
     given. Raises GM604 for another number of inputs, GM628.
     """
     import numpy as np
 
+    if hasattr(inputs, "columns") and hasattr(inputs, "to_numpy"):
+        inputs = _of_table(manifest, inputs)
     if isinstance(inputs, np.ndarray) and inputs.shape in [e.shape for e in manifest.inputs]:
         raise error(
             "GM604",
@@ -106,14 +140,15 @@ def stored_inputs(manifest: Manifest, inputs: Sequence[ArrayLike], real: bool) -
         asked = manifest.inputs[len(inputs) :]
         # No class, so that nothing is learnt; what stands for a target is not read then.
         inputs = [*inputs, *(np.full(e.shape, -1, np.dtype(e.dtype)) for e in asked)]
+    arrays = [_own_array(array, manifest) for array in inputs]
     if not real:
-        return [np.asarray(array) for array in inputs]
+        return arrays
     from glowmcu.real_units import stored_values
     from glowmcu.verify.host import check_inputs
 
-    pairs = zip(manifest.inputs, inputs, strict=False)
+    pairs = zip(manifest.inputs, arrays, strict=False)
     stored = [stored_values(entry, array, manifest.name) for entry, array in pairs]
-    stored += [np.asarray(array) for array in list(inputs)[len(stored) :]]
+    stored += arrays[len(stored) :]
     check_inputs(manifest, stored)
     return stored
 

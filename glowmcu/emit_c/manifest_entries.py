@@ -98,6 +98,7 @@ def bundle_manifest(
         pipeline=facts.pipeline,
         size=size_entry(facts.sized),
         labels=facts.labels,
+        categories=facts.categories,
         cores=1 if program.meetings is None else 2,
         quality=facts.quality,
         training=facts.training,

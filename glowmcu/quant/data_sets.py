@@ -6,6 +6,7 @@ PyTorch, `numpy` of TensorFlow, the array protocol of JAX, Pillow and others, `t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from typing import Any
 
@@ -30,6 +31,8 @@ ASIDE = (
 )  # fmt: skip
 _MOST_DESCRIBED = 6
 _TENSORFLOW_INFINITE = -1
+#: What is no part of a name in a program.
+_NO_NAME = re.compile(r"\W")
 #: Of anything that is kept.
 _LEAST_BYTES = 8
 #: Items that are kept of what gives no number of them; a few hundred calibrate well.
@@ -41,16 +44,57 @@ _MOST_PARTS = 3
 def as_array(data: object) -> object:
     """An array where `data` is one in another library's clothes; `data` itself otherwise."""
     found: Any = data
+    if isinstance(data, np.ma.MaskedArray):
+        return np.where(data.mask, np.nan, data.data) if np.any(data.mask) else data.data
     if isinstance(data, np.ndarray | Mapping | list | tuple | str | bytes):
         return data
     if hasattr(found, "detach"):
         return _of_torch(found)
     for name in ("to_numpy", "numpy"):
         if callable(getattr(found, name, None)):
-            return np.asarray(getattr(found, name)())
+            return _of_numbers(np.asarray(getattr(found, name)()))
     if hasattr(found, "__array__") or hasattr(found, "__array_interface__"):
         return np.asarray(found)
     return data
+
+
+def columns_of(data: object) -> dict[str, object] | None:
+    """Columns by name of a table (pandas, polars); None of what is no table."""
+    found: Any = data
+    is_table = hasattr(found, "columns") and callable(getattr(found, "to_numpy", None))
+    return {str(name): found[name] for name in found.columns} if is_table else None
+
+
+def input_name(graph: Graph, name: object) -> str:
+    """The input that a column is called like: `sepal_length__cm_`, as skl2onnx writes them, of
+    "sepal length (cm)"; `name` itself of others.
+    """
+    given = str(name)
+    names = [value.name for value in graph.inputs]
+    if given in names:
+        return given
+    plain = _NO_NAME.sub("_", given)
+    return next((each for each in names if _NO_NAME.sub("_", each) == plain), given)
+
+
+def by_field(graph: Graph, item: object) -> object:
+    """A named tuple with a field for each input as a mapping; others as they are."""
+    fields = getattr(item, "_fields", ())
+    if not fields or any(value.name not in fields for value in graph.inputs):
+        return item
+    return dict(zip(fields, item, strict=True))  # type: ignore[call-overload]
+
+
+def _of_numbers(array: Array) -> Array:
+    """Columns of pandas that may lack a number hold Python's objects, and NA for what is not there:
+    float64 of numbers, with NaN.
+    """
+    if array.dtype != object:
+        return array
+    flat = [float("nan") if type(item).__name__ == "NAType" else item for item in array.flat]
+    if not all(isinstance(item, int | float | np.number | np.bool_) for item in flat):
+        return array
+    return np.array(flat, np.float64).reshape(array.shape)
 
 
 def _of_torch(tensor: Any) -> Array:  # noqa: ANN401 - a tensor of PyTorch
@@ -146,7 +190,7 @@ def samples_in(graph: Graph, item: object) -> Iterator[object]:
 def _inputs_of(graph: Graph, item: object) -> list[Array] | None:
     """Arrays for the inputs; None if the item is nothing that is known here."""
     types = [value.type for value in graph.inputs]
-    item = as_array(item)
+    item = by_field(graph, as_array(item))
     if isinstance(item, Mapping):
         return _of_row(graph, item)
     if isinstance(item, np.ndarray):
@@ -171,7 +215,7 @@ def _inputs_of(graph: Graph, item: object) -> list[Array] | None:
 
 def _of_row(graph: Graph, row: Mapping[Any, Any]) -> list[Array] | None:
     """By the inputs' names, or of one input by what fits it: an array, or columns of numbers."""
-    by_name = {str(name): _of_cell(cell) for name, cell in row.items()}
+    by_name = {input_name(graph, name): _of_cell(cell) for name, cell in row.items()}
     if all(value.name in by_name for value in graph.inputs):
         return [np.asarray(by_name[value.name]) for value in graph.inputs]
     if len(graph.inputs) != 1:
@@ -242,17 +286,23 @@ def key_of_samples(arrays: Mapping[str, Array], type_: TensorType) -> str | None
 
 
 def _is_sample_or_batch(shape: Shape, type_: TensorType) -> bool:
-    wanted = type_.shape
-    tail = wanted[1:] if wanted[:1] == (1,) else wanted
-    return shape in (wanted, tail) or shape[1:] in (wanted, tail)
+    shapes = shapes_of_sample(type_)
+    return shape in shapes or (len(shape) > 0 and shape[1:] in shapes)
+
+
+def shapes_of_sample(type_: TensorType) -> tuple[Shape, ...]:
+    """The shapes that a sample of an input may have: its own, without a batch of one, and of a
+    column, which has one number a sample, none.
+    """
+    shape = type_.shape
+    tail = shape[1:] if shape[:1] == (1,) else shape
+    return (shape, tail, ()) if type_.element_count == 1 else (shape, tail)
 
 
 def _batch(array: Array, type_: TensorType) -> int | None:
     """How many samples an item's array has; None if it is no batch of them."""
-    wanted = type_.shape
-    tail = wanted[1:] if wanted[:1] == (1,) else wanted
-    is_batch = array.ndim and array.shape[1:] in (wanted, tail)
-    return len(array) if is_batch else None
+    is_batch = array.ndim and array.shape not in shapes_of_sample(type_)
+    return len(array) if is_batch and array.shape[1:] in shapes_of_sample(type_) else None
 
 
 def unscaled(array: Array, name: str) -> tuple[str, ...]:

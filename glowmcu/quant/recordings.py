@@ -22,7 +22,7 @@ from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
-from glowmcu.quant.data_sets import ASIDE
+from glowmcu.quant.data_sets import ASIDE, input_name
 from glowmcu.quant.samples import Samples, samples_of
 from glowmcu.sound_files import load_sound
 
@@ -39,9 +39,14 @@ SOUND_SUFFIXES = (".wav",)
 
 
 def read_table(graph: Graph, path: Path) -> Samples:
-    """Samples from a table with or without a line of names. Raises GM304, GM307."""
-    value = _only_input(graph, path)
+    """Samples from a table with or without a line of names, of one input or with a column called
+    like each. Raises GM304, GM307.
+    """
     names, rows, notes = _rows(path)
+    columns = {input_name(graph, name): rows[:, at] for at, name in enumerate(names)}
+    if len(graph.inputs) > 1 and all(value.name in columns for value in graph.inputs):
+        return samples_of(graph, columns, str(path)).with_notes(notes)
+    value = _only_input(graph, path)
     depth = value.type.shape[-1] if value.type.rank else 1
     sizes = (math.prod(value.type.shape), depth)
     kept = list(range(rows.shape[1]))

@@ -13,7 +13,7 @@ import numpy as np
 from glowmcu.errors import error
 from glowmcu.given_paths import is_folder
 from glowmcu.ir.graph import Graph
-from glowmcu.quant.data_sets import as_array, items_of
+from glowmcu.quant.data_sets import as_array, columns_of, items_of
 from glowmcu.quant.images import Preprocessing, with_images
 from glowmcu.quant.sample_files import RECORDING_SUFFIXES, SINGLE_SUFFIXES, is_data, read_samples
 from glowmcu.quant.samples import Sample, SampleData, Samples, joined, samples_of
@@ -46,7 +46,10 @@ class SampleSource:
         """The data, the same for each that reads: an iterator gives its items once, and a loader
         others in each pass. Images in them are as the preprocessing says.
         """
-        data: Any = as_array(self.data)
+        given: Any = self.data
+        if columns_of(given) is not None:
+            return given  # type: ignore[no-any-return]
+        data: Any = as_array(given)
         if isinstance(data, np.ndarray | Mapping):
             return data
         items = items_of(data, "samples")

@@ -21,13 +21,18 @@ from glowmcu.ir.types import ElementType, Shape
 from glowmcu.paired_names import are_paired
 from glowmcu.quant.data_sets import (
     as_array,
+    by_field,
+    columns_of,
     described,
+    input_name,
     items_of,
     key_of_samples,
     samples_in,
+    shapes_of_sample,
     unscaled,
 )
 from glowmcu.quant.labels import LabelledSample, labels_behind, labels_beside
+from glowmcu.string_categories import categories_of, numbered
 
 #: What the samples of a model with one input may be called beside labels.
 _INPUTS = "inputs"
@@ -70,15 +75,15 @@ class Samples:
 
 
 def samples_of(graph: Graph, data: SampleData, where: str = "samples") -> Samples:
-    """Samples for `graph` from `data`: a batch along axis 0, one such batch an input by name (of
-    one input, by any name that is clear), or an iterable of samples or of batches: an array, a
-    sequence of arrays or a mapping each, labels behind them or not, as data sets and loaders of
-    PyTorch, TensorFlow and Hugging Face give them.
+    """Samples for `graph` from `data`: a batch along axis 0, one such batch an input by name, as a
+    table has columns (of one input, by any name that is clear), or an iterable of samples or of
+    batches: an array, a sequence of arrays or a mapping each, labels behind them or not, as data
+    sets and loaders of PyTorch, TensorFlow and Hugging Face give them.
 
     An iterator is read once, into memory. Raises GM304 for shapes, GM305 for values that are not
     finite or do not fit, GM306 for nothing at all, or more than fits.
     """
-    given = as_array(data)
+    given = named if len(graph.inputs) > 1 and (named := columns_of(data)) else as_array(data)
     if isinstance(given, np.ndarray):
         return _of_batches(graph, [_only_input(graph, where)], [given], where)
     if isinstance(given, Mapping):
@@ -195,6 +200,7 @@ def _of_named_batches(graph: Graph, data: Mapping[str, Array], where: str) -> Sa
             found = _of_batches(graph, graph.inputs, [data[name]], where, others)
             return found.with_notes(taken)
     by_name = {value.name: value for value in graph.inputs}
+    data = {input_name(graph, name): batch for name, batch in data.items()}
     missing = [value for name, value in by_name.items() if name not in data]
     if missing:
         named = f"the inputs are: {', '.join(by_name)}"
@@ -260,6 +266,8 @@ def _rows(batch: Array, value: Value, where: str) -> Array:
         return batch[np.newaxis]
     if batch.ndim and shape[:1] == (1,) and batch.shape[1:] == shape[1:]:
         return batch[:, np.newaxis]
+    if value.type.element_count == 1 and batch.ndim <= 1:  # a column
+        return batch.reshape(-1, *shape)
     if batch.shape[1:] == shape:
         return batch
     raise _wrong_shape(batch.shape, value, where, many=True)
@@ -286,14 +294,16 @@ def _wrong_shape(got: Shape, value: Value, where: str, many: bool = False) -> Ex
 def _sample(graph: Graph, item: object, where: str) -> Sample:
     arrays = _arrays_of(graph, item, where)
     return tuple(
-        _checked(np.asarray(array), value, where)
+        _checked(numbered(np.asarray(array), categories_of(graph.metadata)), value, where)
         for value, array in zip(graph.inputs, arrays, strict=True)
     )
 
 
 def _arrays_of(graph: Graph, item: object, where: str) -> list[object]:
     """One array an input, from an array, a mapping by name or a sequence."""
+    item = by_field(graph, item)
     if isinstance(item, Mapping):
+        item = {input_name(graph, name): array for name, array in item.items()}
         missing = [value for value in graph.inputs if value.name not in item]
         if missing:
             what = f"a sample without input {', '.join(repr(value.name) for value in missing)}"
@@ -328,11 +338,9 @@ def _nothing_fits(
 
 def _checked(array: Array, value: Value, where: str) -> Array:
     """`array` in the shape and dtype of the input."""
-    shape = value.type.shape
-    if array.shape != shape:
-        if shape[:1] != (1,) or array.shape != shape[1:]:
-            raise _wrong_shape(array.shape, value, where)
-        array = array[np.newaxis]
+    if array.shape not in shapes_of_sample(value.type):
+        raise _wrong_shape(array.shape, value, where)
+    array = array.reshape(value.type.shape)
     if value.type.element is ElementType.F32:
         return _float_array(array, value, where)
     return _integer_array(array, value, where)

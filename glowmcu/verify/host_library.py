@@ -46,7 +46,8 @@ def host_library(bundle_dir: Path, manifest: Manifest, extra: Sequence[str]) -> 
                 "GM603",
                 f"the bundle does not compile on this computer:\n{refused}",
                 str(bundle_dir),
-                f"{question_about_cc()}were its files edited? compile the model again",
+                f"{question_about_cc()}were its files edited, or are they being written? compile "
+                "the model again",
             )
         _libraries[key] = library
     _libraries.move_to_end(key)

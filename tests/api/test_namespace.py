@@ -142,3 +142,8 @@ def test_a_share_of_ones_own_is_a_percentile() -> None:
 
     chosen = glowmcu.Quantization(calibration=("percentile", 99.5)).over(QuantizationOptions())
     assert chosen.calibration.percentile == 99.5
+
+
+def test_the_package_goes_to_other_processes_by_its_name() -> None:
+    """As cloudpickle, which knows modules by their exact type, sends what a function uses."""
+    assert pickle.loads(pickle.dumps(glowmcu)) is glowmcu

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import glowmcu
 from glowmcu.compilation import Compilation, Options
 from glowmcu.emit_c.category_views import category_views
 from glowmcu.errors import GlowmcuError
@@ -186,3 +187,16 @@ def test_scores_of_several_outputs_are_outputs_each(kind: str) -> None:
         assert (label == model.predict(row[np.newaxis])).all()
         for got, want in zip(scores, model.predict_proba(row[np.newaxis]), strict=True):
             np.testing.assert_allclose(got, want, atol=1e-5)
+
+
+def test_strings_are_taken_from_python(tmp_path: Path) -> None:
+    table = np.stack([COLORS, SIZES], axis=1)
+    data = of_strings(fitted(encoder("OneHotEncoder", handle_unknown="ignore"), table), 2)
+    bundle = glowmcu.compile(data, name="m", output=tmp_path / "m", samples=list(table[:20]))
+    assert set(bundle.categories) == {*COLORS, *SIZES}
+    row = np.array([[bundle.categories.index("red"), UNKNOWN]], np.int32)
+    expected = [output.tolist() for output in bundle.run([row])]
+    for given in ([[["red", "none"]]], [np.array([["red", "none"]], object)]):
+        assert [output.tolist() for output in bundle.run(given)] == expected
+        real = bundle.run(given, real=True)
+        assert [output.shape for output in real] == [np.shape(output) for output in expected]

@@ -338,13 +338,17 @@ def test_an_item_of_nothing_is_called_so() -> None:
 
 def test_a_number_alone_is_no_batch_of_vectors() -> None:
     graph = GraphBuilder()
-    vector = graph.finish(graph.add(Abs(), graph.input(real(1))))
+    vector = graph.finish(graph.add(Abs(), graph.input(real(2))))
     with pytest.raises(GlowmcuError) as caught:
         samples_of(vector, np.array(3.0, np.float32))
     assert caught.value.code == "GM304"
-    assert samples_of(vector, np.ones(3, np.float32)).count == 3
-    point = GraphBuilder()
-    number = point.finish(point.add(Abs(), point.input(real())))
+    assert samples_of(vector, np.ones((3, 2), np.float32)).count == 3
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_a_number_alone_is_a_sample_of_an_input_of_one(shape: tuple[int, ...]) -> None:
+    graph = GraphBuilder()
+    number = graph.finish(graph.add(Abs(), graph.input(real(*shape))))
     assert samples_of(number, np.array(3.0, np.float32)).count == 1
     assert samples_of(number, np.ones(3, np.float32)).count == 3
 
