@@ -150,7 +150,11 @@ def application_graph(
 ) -> tuple[Graph, tuple[str, ...]]:
     """The model as its application sees it, and what to tell of that, in sentences."""
     inputs = inputs or InputOptions()
-    graph = _graph_as_asked(data, name, asked, rounding, inputs)
+    return of_application(_graph_as_asked(data, name, asked, rounding, inputs), inputs, name)
+
+
+def of_application(graph: Graph, inputs: InputOptions, name: str) -> tuple[Graph, tuple[str, ...]]:
+    """The same of a model that is imported, and quantized if that is asked for."""
     graph, notes = as_application_sees(graph, inputs, name)
     made = with_training(graph, inputs.training, name)
     return made, (*notes, *state_notes(graph, inputs), *learning_notes(made, inputs.training))

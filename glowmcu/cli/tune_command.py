@@ -64,10 +64,9 @@ _INTERRUPTED = 130
 )
 @click.option(
     "--io",
-    default="int8",
-    show_default=True,
     type=click.Choice(["int8", "float"]),
-    help="Type of the bundle's inputs and outputs.",
+    help="Type of the bundle's inputs and outputs. Left out: int8, and it is said where float "
+    "would help.",
 )
 @click.option(
     "--arena-budget", type=byte_count, metavar="BYTES", help="Bytes of RAM for the arena."

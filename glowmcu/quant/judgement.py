@@ -97,14 +97,14 @@ class Judge:
         beyond = _beyond_calibration(layers) if is_asked else ()
         notes = (*self.notes, *self._float_right.notes)
         return QualityEntry(
-            found, len(self.wanted[0]), self.origin.value, _harmful(layers)[:_WORST], short,
+            found, len(self.wanted[0]), self.origin.value, harmful_layers(layers)[:_WORST], short,
             notes=(*notes, *beyond, *self._coarse(made.graph, options)),
             streamed_db=self._streamed_db(made.graph),
         )  # fmt: skip
 
     def worst(self, made: Quantized) -> tuple[HarmfulLayer, ...]:
         """Layers that do harm, the worst first."""
-        return _harmful(self._compared(made))
+        return harmful_layers(self._compared(made))
 
     def _compared(self, made: Quantized) -> tuple[LayerError, ...]:
         few = evenly_picked(self.judged, _MOST_RANKED)
@@ -147,7 +147,8 @@ class Judge:
         return real_outputs(self.graph, self.judged)
 
 
-def _harmful(layers: Sequence[LayerError]) -> tuple[HarmfulLayer, ...]:
+def harmful_layers(layers: Sequence[LayerError]) -> tuple[HarmfulLayer, ...]:
+    """Those that have a part in the error worth a word, in their order."""
     return tuple(
         HarmfulLayer(layer.node, layer.tensor, layer.operator, round(layer.share, 3))
         for layer in layers

@@ -28,7 +28,7 @@ from glowmcu.lowering.passes import lower
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, aligned, plan_memory
 from glowmcu.pipeline import compile_model, emit
-from glowmcu.quant.comparison import compare_graphs, sqnr_db
+from glowmcu.quant.comparison import LayerError, compare_graphs, sqnr_db
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile
 from glowmcu.quant.quantizer import quantize
@@ -95,13 +95,16 @@ class Evaluator:
         outputs = real_outputs(graph, stored_samples(graph, self._samples))
         return Trial(options, self._accuracy(outputs), self._sqnr_db(outputs), cost)
 
-    def rank(self, options: QuantizationOptions) -> list[str]:
-        """Layers that computed in int8, by how much of the output's error is theirs."""
+    def layers(self, options: QuantizationOptions) -> tuple[LayerError, ...]:
+        """By how much of the output's error is theirs. Raises what `quantize` does."""
         job = self._job
         made = quantize(job.graph, job.profile, options, self._samples)
         few = evenly_picked(self._samples, _MOST_RANKED)
-        layers = compare_graphs(made.reference, made.graph, few).layers
-        harmful = [layer for layer in layers if layer.node and layer.share > 0.0]
+        return compare_graphs(made.reference, made.graph, few).layers
+
+    def rank(self, options: QuantizationOptions) -> list[str]:
+        """Names of layers that computed in int8, the most harmful first."""
+        harmful = [layer for layer in self.layers(options) if layer.node and layer.share > 0.0]
         return list(dict.fromkeys(layer.node for layer in harmful))
 
     def _accuracy(self, outputs: Sequence[Array]) -> float | None:
