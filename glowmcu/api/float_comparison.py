@@ -45,7 +45,7 @@ from glowmcu.quant.profile import Profile
 from glowmcu.quant.profile_file import read_profile
 from glowmcu.quant.request import QuantizationRequest, quantize_as_requested
 from glowmcu.quant.sample_source import SampleSource
-from glowmcu.quant.samples import samples_of
+from glowmcu.quant.trajectories import in_memory
 from glowmcu.tuning.evaluation import Evaluator, Job
 from glowmcu.tuning.labelled import read_labelled
 from glowmcu.tuning.remedies import Remedy, Trials, better, remedy_record, tries
@@ -251,16 +251,17 @@ def _compared(
     subject: _Subject, source: SampleSource, labels: Array | Path | None
 ) -> FloatComparison:
     graph = subject.graph
-    arrays, classes = read_labelled(graph, source, labels)
-    request = replace(subject.request, samples=SampleSource(list(arrays)))
+    arrays, classes, lengths = read_labelled(graph, source, labels)
+    samples = in_memory(graph, arrays, lengths)
+    request = replace(subject.request, samples=SampleSource(samples))
     made = quantize_as_requested(graph, request, subject.sha256)
     if subject.bundle is not None:
         where = str(subject.bundle.path)
         seen, _ = of_application(made.quantized.graph, subject.inputs, where)
         _refuse_another_graph(subject.bundle, seen)
-    samples = samples_of(graph, arrays)
     comparison = compare_graphs(made.quantized.reference, made.quantized.graph, samples)
-    evaluator = Evaluator(Job(graph, made.profile, arrays, classes, subject.target))
+    job = Job(graph, made.profile, arrays, classes, subject.target, lengths=lengths)
+    evaluator = Evaluator(job)
     measured = Trials(graph, evaluator)
     plain = measured.trial(request.options)
     loses_much = not measured.is_enough(request.options)

@@ -222,16 +222,25 @@ def _job(
     graph = float_graph(build.data, build.file_name, options.rounding, options.inputs)
     sha256 = hashlib.sha256(build.data).hexdigest()
     given = Path(labels) if isinstance(labels, str) else labels
-    samples, classes = read_labelled(graph, source, given)
+    read = read_labelled(graph, source, given)
     if profile is None:
-        measured: Profile = profile_graph(graph, samples_of(graph, samples), sha256)
+        measured: Profile = profile_graph(graph, samples_of(graph, read.samples), sha256)
     else:
         measured = profile if isinstance(profile, Profile) else read_profile(Path(profile))
         name = "" if isinstance(profile, Profile) else str(profile)
         check_profile(measured, graph, sha256, name)
     target = Target(core(options.core), options.goal)
     measuring = build if measure else None
-    job = Job(graph, measured, samples, classes, target, measuring, options.simplify)
+    job = Job(
+        graph,
+        measured,
+        read.samples,
+        read.labels,
+        target,
+        measuring,
+        options.simplify,
+        read.lengths,
+    )
     return job, sha256
 
 
@@ -251,7 +260,7 @@ def _key(job: Job, sha256: str, settings: Settings, options: Options) -> str:
     target = (
         options.board, options.core, options.goal.value, options.rounding.value,
         settings.start.interface.value, job.build is not None, options.simplify,
-        sorted(inputs.shapes.items()), sorted(inputs.symbols.items()),
+        sorted(inputs.shapes.items()), sorted(inputs.symbols.items()), job.lengths,
     )  # fmt: skip
     return key_of(sha256, job.profile, job.samples, job.labels, repr(target))
 

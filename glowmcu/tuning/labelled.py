@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,10 +22,20 @@ _LABELS = ("labels", "y")
 _INPUTS = ("inputs", "samples", "x")
 
 
+class LabelledSamples(NamedTuple):
+    """Samples, and their classes as int64 if there are any. Of a model with states, `lengths` are
+    those of the sequences that the samples are of.
+    """
+
+    samples: tuple[Sample, ...]
+    labels: Array | None
+    lengths: tuple[int, ...]
+
+
 def read_labelled(
     graph: Graph, source: SampleSource, labels: Array | Path | None
-) -> tuple[tuple[Sample, ...], Array | None]:
-    """All samples, and their classes as int64 if there are any.
+) -> LabelledSamples:
+    """All of them, in memory.
 
     Raises GM304 to GM309 as `SampleSource.read`, GM340 for another number of labels, GM341 for
     values that are no classes of the model, GM345 for labels that cannot be read.
@@ -39,10 +50,12 @@ def read_labelled(
             source = SampleSource(arrays, source.preprocessing)
             if labels is None:
                 where, labels = str(paths[0]), own
-    samples = tuple(source.read(graph))
-    if labels is None:
-        return samples, None
-    return samples, _checked(graph, np.asarray(labels), len(samples), where)
+    read = source.read(graph)
+    samples = tuple(read)
+    lengths = tuple(sum(1 for _ in sequence) for sequence in read.sequences)
+    if labels is not None:
+        labels = _checked(graph, np.asarray(labels), len(samples), where)
+    return LabelledSamples(samples, labels, lengths)
 
 
 def _load(path: Path) -> Array:

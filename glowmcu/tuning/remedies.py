@@ -161,7 +161,7 @@ def with_remedies(
         tried
         for text, chosen in tries(_Judged(judge, demands), options, may_be_float)
         if (tried := _tried(judge, text, chosen, target)) is not None
-        and _gains(tried.figures, entry.figures)
+        and _gains(tried.figures, entry.held)
     ]
     enough = [tried for tried in found if not tried.figures.shortfalls(demands)]
     chosen = [min(enough, key=lambda tried: tried.cost.cycles)] if enough else []
