@@ -166,9 +166,14 @@ def graph_with_border(
     asked: QuantizationRequest | None,
     rounding: Rounding,
     inputs: InputOptions,
-) -> Graph:
-    """The model with the types of inputs and outputs that `inputs.io` says. Raises GM3xx."""
-    return with_border(_graph_as_asked(data, name, asked, rounding, inputs), inputs, name)
+) -> tuple[Graph, tuple[str, ...]]:
+    """The model with the types of inputs and outputs that `inputs.io` says, and what was not
+    quantized of it as asked, in sentences. Raises GM3xx.
+    """
+    if asked is None:
+        return with_border(reference_graph(data, name, rounding, inputs), inputs, name), ()
+    made = quantized_model(data, name, asked, rounding, inputs).quantized
+    return with_border(made.graph, inputs, name), made.notes
 
 
 def _graph_as_asked(
@@ -302,8 +307,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         return done
     made = model.quantized.quantized
     return replace(
-        done, float_graph=made.reference, float_nodes=made.float_nodes,
-        narrow_nodes=made.narrow_nodes,
+        done, float_graph=made.reference, quantization_notes=made.notes,
     )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ from glowmcu.quant.request import QuantizationRequest, quantize_as_requested
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.trajectories import in_memory
 from glowmcu.tuning.evaluation import Evaluator, Job
-from glowmcu.tuning.labelled import read_labelled
+from glowmcu.tuning.labelled import LabelsGiven, read_labelled
 from glowmcu.tuning.remedies import Remedy, Trials, better, remedy_record, tries
 from glowmcu.tuning.trial import Trial, trial_record
 from glowmcu.verify.comparison import difference
@@ -145,7 +145,7 @@ def compare(
     *,
     model: ModelGiven | None = None,
     profile: ProfileGiven | None = None,
-    labels: str | Path | Array | None = None,
+    labels: LabelsGiven | None = None,
     preprocess: str | Path | None = None,
     board: str | None = None,
     bind: Mapping[str, Array] | None = None,
@@ -173,8 +173,7 @@ def compare(
         subject = _of_bundle(bundle, model, example_inputs, profile, source, bind or {})
     else:
         subject = _of_model(read_given(target, example_inputs), profile, board, bind or {})
-    classes = Path(labels) if isinstance(labels, str | Path) else labels
-    found = _compared(subject, source, classes)
+    found = _compared(subject, source, labels)
     if subject.bundle is not None:
         keep_facts(subject.bundle.path, comparison=found.json())
     return found
@@ -248,7 +247,7 @@ def _of_model(
 
 
 def _compared(
-    subject: _Subject, source: SampleSource, labels: Array | Path | None
+    subject: _Subject, source: SampleSource, labels: LabelsGiven | None
 ) -> FloatComparison:
     graph = subject.graph
     arrays, classes, lengths = read_labelled(graph, source, labels)

@@ -37,7 +37,7 @@ from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.samples import samples_of
 from glowmcu.tuning.evaluation import Build, Evaluator, Job
-from glowmcu.tuning.labelled import read_labelled
+from glowmcu.tuning.labelled import LabelsGiven, read_labelled
 from glowmcu.tuning.remedies import Remedy, border_advice
 from glowmcu.tuning.state_file import StateFile, key_of
 from glowmcu.tuning.trial import Budget, Cost, Trial, nearest_of, pareto_front
@@ -118,7 +118,7 @@ class TuningResult(Shown):
 def tune(
     model: ModelGiven,
     samples: SamplesGiven,
-    labels: str | Path | Array | None = None,
+    labels: LabelsGiven | None = None,
     *,
     output: str | Path | None = None,
     profile: ProfileGiven | None = None, preprocess: str | Path | None = None,
@@ -213,7 +213,7 @@ def _ceiling(board: Board) -> Budget:
 def _job(
     build: Build,
     source: SampleSource,
-    labels: str | Path | Array | None,
+    labels: LabelsGiven | None,
     profile: ProfileGiven | None,
     measure: bool,
 ) -> tuple[Job, str]:
@@ -221,8 +221,7 @@ def _job(
     options = build.options
     graph = float_graph(build.data, build.file_name, options.rounding, options.inputs)
     sha256 = hashlib.sha256(build.data).hexdigest()
-    given = Path(labels) if isinstance(labels, str) else labels
-    read = read_labelled(graph, source, given)
+    read = read_labelled(graph, source, labels)
     if profile is None:
         measured: Profile = profile_graph(graph, samples_of(graph, read.samples), sha256)
     else:

@@ -39,8 +39,8 @@ _INTERRUPTED = 130
 @click.option(
     "--labels",
     type=click.Path(path_type=Path),
-    metavar="FILE.npy",
-    help="Class numbers; default: `labels` in the samples' .npz, if any.",
+    metavar="FILE",
+    help="Class numbers, .npy or one a line; default: `labels` in the samples' .npz, if any.",
 )
 @click.option(
     "--profile",
