@@ -49,7 +49,7 @@ def judged(
         needs = Needs(demands, cycles, partial(estimated_flash, target=target), flash_budget)
         settled = settle(graph, request, request.samples, sha256, needs)
         request, judge = settled.request, settled.judge
-        entry = judge.entry(request.options, demands)
+        entry = judge.entry(request.options, demands, may_be_float)
         notes = (*settled.notes, *entry.notes)
         entry = replace(entry, tried=settled.tried, notes=notes, bits=settled.bits)
         if entry.shortfalls:

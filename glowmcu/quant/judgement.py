@@ -94,8 +94,12 @@ class Judge:
         """By what the judge calibrates with. Raises what `quantize` does."""
         return quantize(self.graph, self.profile, options, self.calibration)
 
-    def entry(self, options: QuantizationOptions, demands: Demands) -> QualityEntry:
-        """All that is to be said of them. Raises what `quantize` does."""
+    def entry(
+        self, options: QuantizationOptions, demands: Demands, may_be_float: bool = True
+    ) -> QualityEntry:
+        """All that is to be said of them; whether the application may have real numbers decides
+        what is advised. Raises what `quantize` does.
+        """
         made = self.quantized(options)
         found = self.of_single_runs(made.graph)
         streamed = self.figures(made.graph) if self.sequences else None
@@ -107,7 +111,7 @@ class Judge:
         notes = (*self.notes, *self._float_right.notes)
         return QualityEntry(
             found, len(self.wanted[0]), self.origin.value, harmful_layers(layers)[:_WORST], short,
-            notes=(*notes, *beyond, *self._coarse(made.graph, options)),
+            notes=(*notes, *beyond, *self._coarse(made.graph, options, may_be_float)),
             streamed=streamed,
         )  # fmt: skip
 
@@ -125,7 +129,7 @@ class Judge:
         """What float gives along the sequences."""
         return streamed_outputs(self.graph, self.sequences, MOST_STREAMED)
 
-    def _coarse(self, made: Graph, options: QuantizationOptions) -> list[str]:
+    def _coarse(self, made: Graph, options: QuantizationOptions, may_be_float: bool) -> list[str]:
         """A note for each output whose one scale loses some of its columns."""
 
         def remade(names: tuple[str, ...]) -> list[Array] | None:
@@ -138,7 +142,10 @@ class Judge:
 
         found = coarse_columns(self.graph, made, self.wanted)
         outputs = self._outputs(made) if found else []
-        return [coarse_note(self.graph, one, self.wanted, outputs, remade) for one in found]
+        return [
+            coarse_note(self.graph, one, self.wanted, outputs, remade, may_be_float)
+            for one in found
+        ]
 
     def _outputs(self, graph: Graph) -> list[Array]:
         return real_outputs(graph, stored_samples(graph, self.judged))
