@@ -47,7 +47,7 @@ from glowmcu.kept_layers import fit_kept_layers
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.known_costs import known_costs
 from glowmcu.kernels.selection.select import code_bytes
-from glowmcu.learning.as_asked import learning_notes, with_training
+from glowmcu.learning.as_asked import with_training
 from glowmcu.learning.facts import check_training, inference_cycles, training_entry
 from glowmcu.learning.least_arena import fit_learning
 from glowmcu.lowering import round_as_asked
@@ -157,7 +157,7 @@ def of_application(graph: Graph, inputs: InputOptions, name: str) -> tuple[Graph
     """The same of a model that is imported, and quantized if that is asked for."""
     graph, notes = as_application_sees(graph, inputs, name)
     made = with_training(graph, inputs.training, name)
-    return made, (*notes, *state_notes(graph, inputs), *learning_notes(made, inputs.training))
+    return made, (*notes, *state_notes(graph, inputs))
 
 
 def graph_with_border(
@@ -241,7 +241,7 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
     labels, label_notes = labels_of(data, file_name, imported, options.interface)
     notes = (
         *notes_on_file(data, file_name, options.inputs, quantized is not None), *side_notes,
-        *state_notes(imported, options.inputs), *learning_notes(imported, options.inputs.training),
+        *state_notes(imported, options.inputs),
     )  # fmt: skip
     return Prepared(
         Path(file_name).name, _sha256(data), imported, lowered, dump, labels,
