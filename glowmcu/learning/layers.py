@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from glowmcu.errors import ExitCode, error
 from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.shared_constants import origin_of
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 from glowmcu.ops.transpose_conv import TransposeConv2D
@@ -61,7 +62,7 @@ def trained_layers(graph: Graph, training: Training, file_name: str) -> tuple[Tr
     elif training.last:
         chosen = layers[-training.last :]
     learnt = {
-        value
+        origin_of(graph, value)
         for node in chosen
         for value, word in _parameters(graph, node)
         if word == "bias" or not training.biases_only
@@ -69,7 +70,10 @@ def trained_layers(graph: Graph, training: Training, file_name: str) -> tuple[Tr
     if not learnt:
         raise error("GM360", "these layers have no biases", file_name, "leave out bias")
     found = [
-        TrainedLayer(node, tuple(item for item in _parameters(graph, node) if item[0] in learnt))
+        TrainedLayer(
+            node,
+            tuple(i for i in _parameters(graph, node) if origin_of(graph, i[0]) in learnt),
+        )
         for node in layers
     ]
     return tuple(layer for layer in found if layer.parameters)
