@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import glowmcu
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.interpreter import Session
 from glowmcu.pipeline import application_graph
+from glowmcu.quant.request import QuantizationRequest
+from glowmcu.quant.sample_source import SampleSource
 from glowmcu.training import training_of
 from tests.learning.test_learning_bundles import compiled, learnt, meaning, samples
 from tests.support.onnx_models import Nodes
@@ -160,3 +163,26 @@ def test_c_learns_through_a_layer_what_the_graph_learns(layer: str, tmp_path: Pa
         np.testing.assert_allclose(loss, want[0], rtol=1e-4, atol=1e-6)
         after = session.run([x, np.array([-1], np.int32)])[0]
         np.testing.assert_allclose(output, after, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "layer", ["a transposed convolution", "twice the size", "means of the next pixels"]
+)
+def test_a_quantized_model_learns_through_a_layer_what_its_graph_learns(
+    layer: str, tmp_path: Path
+) -> None:
+    path, data = tmp_path / "net.onnx", _model(LAYERS[layer])
+    path.write_bytes(data)
+    given = np.random.default_rng(3).standard_normal((32, 1, _WIDTH)).astype(np.float32)
+    plain = glowmcu.Quantization(search="plain")
+    how: dict[str, object] = {"train": "last=3", "learning_rate": 0.05}
+    bundle = compiled(tmp_path, path, samples=given, quantization=plain, **how)
+    inputs = InputOptions(training=training_of(**how))  # type: ignore[arg-type]
+    request = QuantizationRequest(samples=SampleSource(given))
+    session = Session(application_graph(data, path.name, request, inputs=inputs)[0])
+    steps = samples(bundle, 6)
+    for (x, number), (loss, output) in zip(steps, learnt(bundle, steps, "host"), strict=True):
+        want = session.run([x, np.array([number], np.int32)])[1]
+        np.testing.assert_allclose(loss, want[0], rtol=1e-4, atol=1e-6)
+        after = session.run([x, np.array([-1], np.int32)])[0]
+        assert np.abs(output.astype(int) - after).max() <= 1
