@@ -67,8 +67,8 @@ class Compilation:
     granted or skipped.
 
     `imported` is what the bundle's numbers are defined by: the model as imported, or quantized.
-    Then `float_graph` is what was quantized; `float_nodes` of it stayed float, and why, and
-    `narrow_nodes` int8 where int16 was asked for throughout.
+    Then `float_graph` is what was quantized; `quantization_notes` say what of it stayed as it was,
+    and why.
     """
 
     imported: Graph
@@ -81,8 +81,7 @@ class Compilation:
     estimated_cycles: float = 0.0
     curve: tuple[PlanPoint, ...] = ()
     float_graph: Graph | None = None
-    float_nodes: Mapping[str, str] = field(default_factory=dict)
-    narrow_nodes: Mapping[str, str] = field(default_factory=dict)
+    quantization_notes: tuple[str, ...] = ()
     places: Places = field(default_factory=Places)
 
     @property

@@ -47,7 +47,7 @@ from glowmcu.kept_layers import fit_kept_layers
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.known_costs import known_costs
 from glowmcu.kernels.selection.select import code_bytes
-from glowmcu.learning.as_asked import learning_notes, with_training
+from glowmcu.learning.as_asked import with_training
 from glowmcu.learning.facts import check_training, inference_cycles, training_entry
 from glowmcu.learning.least_arena import fit_learning
 from glowmcu.lowering import round_as_asked
@@ -150,10 +150,14 @@ def application_graph(
 ) -> tuple[Graph, tuple[str, ...]]:
     """The model as its application sees it, and what to tell of that, in sentences."""
     inputs = inputs or InputOptions()
-    graph = _graph_as_asked(data, name, asked, rounding, inputs)
+    return of_application(_graph_as_asked(data, name, asked, rounding, inputs), inputs, name)
+
+
+def of_application(graph: Graph, inputs: InputOptions, name: str) -> tuple[Graph, tuple[str, ...]]:
+    """The same of a model that is imported, and quantized if that is asked for."""
     graph, notes = as_application_sees(graph, inputs, name)
     made = with_training(graph, inputs.training, name)
-    return made, (*notes, *state_notes(graph, inputs), *learning_notes(made, inputs.training))
+    return made, (*notes, *state_notes(graph, inputs))
 
 
 def graph_with_border(
@@ -162,9 +166,14 @@ def graph_with_border(
     asked: QuantizationRequest | None,
     rounding: Rounding,
     inputs: InputOptions,
-) -> Graph:
-    """The model with the types of inputs and outputs that `inputs.io` says. Raises GM3xx."""
-    return with_border(_graph_as_asked(data, name, asked, rounding, inputs), inputs, name)
+) -> tuple[Graph, tuple[str, ...]]:
+    """The model with the types of inputs and outputs that `inputs.io` says, and what was not
+    quantized of it as asked, in sentences. Raises GM3xx.
+    """
+    if asked is None:
+        return with_border(reference_graph(data, name, rounding, inputs), inputs, name), ()
+    made = quantized_model(data, name, asked, rounding, inputs).quantized
+    return with_border(made.graph, inputs, name), made.notes
 
 
 def _graph_as_asked(
@@ -232,7 +241,7 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
     labels, label_notes = labels_of(data, file_name, imported, options.interface)
     notes = (
         *notes_on_file(data, file_name, options.inputs, quantized is not None), *side_notes,
-        *state_notes(imported, options.inputs), *learning_notes(imported, options.inputs.training),
+        *state_notes(imported, options.inputs),
     )  # fmt: skip
     return Prepared(
         Path(file_name).name, _sha256(data), imported, lowered, dump, labels,
@@ -298,8 +307,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         return done
     made = model.quantized.quantized
     return replace(
-        done, float_graph=made.reference, float_nodes=made.float_nodes,
-        narrow_nodes=made.narrow_nodes,
+        done, float_graph=made.reference, quantization_notes=made.notes,
     )  # fmt: skip
 
 

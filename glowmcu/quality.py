@@ -149,7 +149,9 @@ class LayerBitsEntry:
 class QualityEntry:
     """`worst` are the most harmful layers, `shortfalls` what is too low, `remedies` what was found
     to help, `tried` the choices among which these options were found, the best first; `notes` say
-    what was taken for granted of the samples. `stage` names the model in a pipeline.
+    what was taken for granted of the samples. `stage` names the model in a pipeline. Of a model
+    with states `figures` are of single runs, each from float's states, and `streamed` those along
+    whole sequences with its own, by which `shortfalls`, `worst` and `remedies` go.
     """
 
     figures: Figures
@@ -162,13 +164,20 @@ class QualityEntry:
     tried: tuple[TriedEntry, ...] = ()
     notes: tuple[str, ...] = ()
     bits: tuple[LayerBitsEntry, ...] = ()
-    streamed_db: float | None = None
+    streamed: Figures | None = None
+
+    @property
+    def held(self) -> Figures:
+        """What is held to demands."""
+        return self.figures if self.streamed is None else self.streamed
 
     @property
     def drifts(self) -> bool:
         """Whether errors of single runs add up to one that is to be warned of."""
-        db = BEST_DB if self.figures.sqnr_db is None else self.figures.sqnr_db
-        return self.streamed_db is not None and self.streamed_db < min(LOW_SQNR_DB, db - _DRIFT_DB)
+        single, along = self.figures.sqnr_db, self.held.sqnr_db
+        if single is None or along is None:
+            return False
+        return along < min(LOW_SQNR_DB, single - _DRIFT_DB)
 
 
 @dataclass(frozen=True)
@@ -191,6 +200,13 @@ class Demands:
     def are_made(self) -> bool:
         """Whether there are any."""
         return self.sqnr_db is not None or self.agreement is not None
+
+
+def shortfalls_of(figures: Figures, streamed: Figures | None, demands: Demands) -> tuple[str, ...]:
+    """What is too low, along sequences where these were measured."""
+    if streamed is None:
+        return figures.shortfalls(demands)
+    return tuple(f"along whole sequences {text}" for text in streamed.shortfalls(demands))
 
 
 def unmeasured(name: str) -> GlowmcuError:

@@ -32,10 +32,10 @@ def quality_sentences(entry: QualityEntry) -> list[str]:
     stage = f"{entry.stage}: " if entry.stage else ""
     samples = f"{counted(entry.samples, 'sample')} {_SEEN[entry.origin]}"
     lines = [f"{stage}{entry.figures.text}, on {samples}"]
-    if entry.streamed_db is not None:
+    if entry.streamed is not None:
         lines.append(
             "the model has states: this is of single steps, each from float's; along whole "
-            f"sequences with its own states SQNR is {entry.streamed_db:.1f} dB"
+            f"sequences with its own states {entry.streamed.text}"
         )
     lines += _choice_lines(entry)
     lines += _bits_lines(entry)
@@ -82,7 +82,7 @@ def warning_notes(entry: QualityEntry) -> list[str]:
     if entry.drifts:
         asked.append(
             f"errors of single steps add up: along whole sequences with its own states SQNR is "
-            f"{entry.streamed_db:.1f} dB, below {LOW_SQNR_DB:g} dB, whatever single steps come to"
+            f"{entry.held.sqnr_db:.1f} dB, below {LOW_SQNR_DB:g} dB, whatever single steps come to"
         )
     if not entry.shortfalls:
         return asked

@@ -1,15 +1,15 @@
 """`glowmcu verify --against float`: which layers cost the accuracy, what would help, at what cost.
 
-Remedies are tried, not guessed: the worst layers in int16 and in float, alone and together, and
-equalization, each quantized anew and measured on the same samples.
+Remedies are tried, not guessed: those that `compile` tries, each quantized anew and measured on the
+same samples.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from glowmcu.api.given_model import (
@@ -26,45 +26,32 @@ from glowmcu.asked_in_python import in_python
 from glowmcu.board import find_board
 from glowmcu.bundle import Bundle, load
 from glowmcu.cores import core
+from glowmcu.custom_c import custom_of_bundle
 from glowmcu.errors import error
 from glowmcu.facts.document import keep_facts
 from glowmcu.goals import Goal
-from glowmcu.input_options import InputOptions
+from glowmcu.input_options import InputOptions, options_of_bundle
 from glowmcu.ir.graph import Graph
-from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.interpreter import Session
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.kernels.kernel import Target
 from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.number_text import count
-from glowmcu.pipeline import float_graph
-from glowmcu.quant.comparison import Comparison, Difference, LayerError, compare_graphs
+from glowmcu.pipeline import float_graph, of_application
+from glowmcu.quant.comparison import Comparison, Difference, compare_graphs
 from glowmcu.quant.images import read_preprocessing
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile
 from glowmcu.quant.profile_file import read_profile
 from glowmcu.quant.request import QuantizationRequest, quantize_as_requested
 from glowmcu.quant.sample_source import SampleSource
-from glowmcu.quant.samples import samples_of
+from glowmcu.quant.trajectories import in_memory
 from glowmcu.tuning.evaluation import Evaluator, Job
-from glowmcu.tuning.labelled import read_labelled
-from glowmcu.tuning.remedies import precision_tries
+from glowmcu.tuning.labelled import LabelsGiven, read_labelled
+from glowmcu.tuning.remedies import Remedy, Trials, better, remedy_record, tries
 from glowmcu.tuning.trial import Trial, trial_record
 from glowmcu.verify.comparison import difference
 from glowmcu.verify.verification import golden_vectors
-
-#: The least share of the error that makes a layer worth a remedy.
-_LEAST_SHARE = 0.05
-#: Decibels that a remedy has to gain to be named.
-_LEAST_GAIN_DB = 0.5
-
-
-@dataclass(frozen=True)
-class Remedy:
-    """A change of the quantization, as options of `compile`, with its trial."""
-
-    arguments: str
-    trial: Trial
-
 
 _COLUMNS = (
     Column("share", "share", "percent"), Column("alone dB", "alone_sqnr_db", "number"),
@@ -147,10 +134,7 @@ class FloatComparison(Shown):
                 for layer in comparison.layers
             ],
             "plain": trial_record(self.plain),
-            "remedies": [
-                {"arguments": remedy.arguments, **trial_record(remedy.trial)}
-                for remedy in self.remedies
-            ],
+            "remedies": [remedy_record(remedy) for remedy in self.remedies],
         }
 
 
@@ -161,7 +145,7 @@ def compare(
     *,
     model: ModelGiven | None = None,
     profile: ProfileGiven | None = None,
-    labels: str | Path | Array | None = None,
+    labels: LabelsGiven | None = None,
     preprocess: str | Path | None = None,
     board: str | None = None,
     bind: Mapping[str, Array] | None = None,
@@ -189,8 +173,7 @@ def compare(
         subject = _of_bundle(bundle, model, example_inputs, profile, source, bind or {})
     else:
         subject = _of_model(read_given(target, example_inputs), profile, board, bind or {})
-    classes = Path(labels) if isinstance(labels, str | Path) else labels
-    found = _compared(subject, source, classes)
+    found = _compared(subject, source, labels)
     if subject.bundle is not None:
         keep_facts(subject.bundle.path, comparison=found.json())
     return found
@@ -198,13 +181,21 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class _Subject:
-    """The model to compare, before its samples are read; its numbers must be those of `bundle`."""
+    """The model to compare, before its samples are read; its numbers must be those of `bundle`,
+    whose inputs and outputs are as `inputs` say.
+    """
 
     graph: Graph
     request: QuantizationRequest
     sha256: str
     target: Target
     bundle: Bundle | None = None
+    inputs: InputOptions = field(default_factory=InputOptions)
+
+    @property
+    def keeps_border(self) -> bool:
+        """Whether the type of inputs and outputs is asked for, or a camera's."""
+        return bool(self.inputs.io or self.inputs.cameras)
 
 
 def _of_bundle(
@@ -234,12 +225,13 @@ def _of_bundle(
     given = checked_model(bundle, read_given(model, example_inputs), bind)
     request = request_of_bundle(said, profile, where, source)
     assert request is not None
-    shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs}
-    graph = float_graph(
-        given.data, given.name, Rounding(said["rounding"]), InputOptions(shapes, {}, bind)
-    )
+    learnt = () if bundle.manifest.training is None else bundle.manifest.training.tensors
+    shapes = {e.name: e.shape for e in bundle.manifest.inputs if e.name not in learnt}
+    custom = custom_of_bundle(bundle.path, said.get("custom", ""))
+    inputs = options_of_bundle(said, shapes, bind, custom)
+    graph = float_graph(given.data, given.name, Rounding(said["rounding"]), inputs)
     target = Target(core(bundle.board.core), Goal(said["optimize"]))
-    return _Subject(graph, request, bundle.manifest.model_sha256, target, bundle)
+    return _Subject(graph, request, bundle.manifest.model_sha256, target, bundle, inputs)
 
 
 def _of_model(
@@ -255,26 +247,33 @@ def _of_model(
 
 
 def _compared(
-    subject: _Subject, source: SampleSource, labels: Array | Path | None
+    subject: _Subject, source: SampleSource, labels: LabelsGiven | None
 ) -> FloatComparison:
     graph = subject.graph
-    arrays, classes = read_labelled(graph, source, labels)
-    request = replace(subject.request, samples=SampleSource(list(arrays)))
+    arrays, classes, lengths = read_labelled(graph, source, labels)
+    samples = in_memory(graph, arrays, lengths)
+    request = replace(subject.request, samples=SampleSource(samples))
     made = quantize_as_requested(graph, request, subject.sha256)
     if subject.bundle is not None:
-        _refuse_another_graph(subject.bundle, made.quantized.graph)
-    samples = samples_of(graph, arrays)
+        where = str(subject.bundle.path)
+        seen, _ = of_application(made.quantized.graph, subject.inputs, where)
+        _refuse_another_graph(subject.bundle, seen)
     comparison = compare_graphs(made.quantized.reference, made.quantized.graph, samples)
-    evaluator = Evaluator(Job(graph, made.profile, arrays, classes, subject.target))
-    plain = evaluator.evaluate(request.options)
-    remedies = _remedies(evaluator, plain, comparison.layers)
+    job = Job(graph, made.profile, arrays, classes, subject.target, lengths=lengths)
+    evaluator = Evaluator(job)
+    measured = Trials(graph, evaluator)
+    plain = measured.trial(request.options)
+    loses_much = not measured.is_enough(request.options)
+    asked = tries(measured, request.options, not subject.keeps_border, loses_much)
+    remedies = better(measured, plain, asked)
     return FloatComparison(comparison, plain, remedies, evaluator.float_accuracy)
 
 
 def _refuse_another_graph(bundle: Bundle, graph: Graph) -> None:
     """GM646 unless the graph made anew gives the bundle's golden vectors."""
+    session = Session(graph)
     for vector in golden_vectors(bundle.path, bundle.manifest):
-        outputs = run_graph(graph, vector.inputs)
+        outputs = session.run(vector.inputs)
         rows = zip(outputs, vector.expected, bundle.manifest.outputs, strict=True)
         for got, want, entry in rows:
             if difference(got, want, entry):
@@ -285,24 +284,6 @@ def _refuse_another_graph(bundle: Bundle, graph: Graph) -> None:
                     "with adaround, pass the very samples that it was compiled with; "
                     "or compile it again with this version",
                 )
-
-
-def _remedies(
-    evaluator: Evaluator, plain: Trial, layers: Sequence[LayerError]
-) -> tuple[Remedy, ...]:
-    worst = [layer.node for layer in layers if layer.node and layer.share >= _LEAST_SHARE]
-    options = plain.options
-    tries = list(precision_tries(options, worst))
-    if not options.equalization:
-        tries.append(("--equalize", replace(options, equalization=True)))
-    found = [Remedy(text, evaluator.evaluate(item)) for text, item in tries]
-    better = [r for r in found if _gain(r.trial, plain) >= _LEAST_GAIN_DB]
-    worth = [r for r in better if not any(o.trial.dominates(r.trial) for o in better)]
-    return tuple(sorted(worth, key=lambda remedy: -remedy.trial.sqnr_db))
-
-
-def _gain(trial: Trial, plain: Trial) -> float:
-    return -math.inf if trial.cost is None else trial.sqnr_db - plain.sqnr_db
 
 
 def _difference(error: Difference) -> dict[str, object]:

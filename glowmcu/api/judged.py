@@ -13,7 +13,7 @@ from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.kernel import Target
 from glowmcu.multirate.compilation import PipelineFiles
 from glowmcu.pipeline import float_graph
-from glowmcu.quality import Demands, QualityEntry, unmeasured
+from glowmcu.quality import Demands, QualityEntry, shortfalls_of, unmeasured
 from glowmcu.quality_text import remedy_text
 from glowmcu.quant.automatic import Needs
 from glowmcu.quant.request import QuantizationRequest
@@ -49,7 +49,7 @@ def judged(
         needs = Needs(demands, cycles, partial(estimated_flash, target=target), flash_budget)
         settled = settle(graph, request, request.samples, sha256, needs)
         request, judge = settled.request, settled.judge
-        entry = judge.entry(request.options, demands)
+        entry = judge.entry(request.options, demands, may_be_float)
         notes = (*settled.notes, *entry.notes)
         entry = replace(entry, tried=settled.tried, notes=notes, bits=settled.bits)
         if entry.shortfalls:
@@ -83,7 +83,7 @@ def check_demands(quality: tuple[QualityEntry, ...], demands: Demands, name: str
     if not quality:
         raise unmeasured(name)
     for entry in quality:
-        known = entry.figures
+        known = entry.held
         if demands.sqnr_db is not None and known.sqnr_db is None:
             raise _unknown("no output is a real number: there is no SQNR", "agreement", name)
         if demands.agreement is not None and known.agreement is None:
@@ -93,7 +93,7 @@ def check_demands(quality: tuple[QualityEntry, ...], demands: Demands, name: str
             -math.inf if demands.sqnr_db is None else demands.sqnr_db,
             0.0 if demands.agreement is None else demands.agreement,
         )
-        failed = known.shortfalls(asked)
+        failed = shortfalls_of(entry.figures, entry.streamed, asked)
         if failed:
             raise error(
                 "GM323",

@@ -132,7 +132,7 @@ def known_quality(profile: str | Path) -> tuple[QualityEntry, ...]:
 class ExportedModel:
     """A `.tflite` file that was written, of `bytes` bytes; `quality` is what quantization lost,
     empty if nothing was quantized or measured. `runtime` gives the bundle's bytes for an int8 file.
-    `notes` say what the format cannot hold.
+    `notes` say what was not quantized, and what the format cannot hold.
     """
 
     path: Path
@@ -192,13 +192,13 @@ def export(
     elif demands.are_made:
         raise unmeasured(given.name)
     bordered = replace(inputs, io=border)
-    graph = graph_with_border(given.data, given.name, request, mode, bordered)
+    graph, kept = graph_with_border(given.data, given.name, request, mode, bordered)
     data = export_graph(graph, format)
     _write_model(target, data)
     quality = () if request is None else request.quality
     is_tflite = format in _TFLITE_FORMATS
     runtime = runtime_of(mode).title if request and is_tflite else ""
-    notes = notes_on_export(graph) if is_tflite else ()
+    notes = (*kept, *(notes_on_export(graph) if is_tflite else ()))
     return ExportedModel(target, len(data), quality, runtime, notes)
 
 

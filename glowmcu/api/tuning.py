@@ -12,6 +12,7 @@ from typing import TypeVar
 from glowmcu.api.given_model import ExampleInputs, ModelGiven, read_given
 from glowmcu.api.quantization import ProfileGiven, SamplesGiven
 from glowmcu.argument_types import arguments_checked
+from glowmcu.asked_in_python import in_python
 from glowmcu.board import Board, find_board
 from glowmcu.compilation import Options
 from glowmcu.cores import core
@@ -35,8 +36,9 @@ from glowmcu.quant.profile_file import read_profile, write_profile
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.samples import samples_of
-from glowmcu.tuning.evaluation import Build, Job
-from glowmcu.tuning.labelled import read_labelled
+from glowmcu.tuning.evaluation import Build, Evaluator, Job
+from glowmcu.tuning.labelled import LabelsGiven, read_labelled
+from glowmcu.tuning.remedies import Remedy, border_advice
 from glowmcu.tuning.state_file import StateFile, key_of
 from glowmcu.tuning.trial import Budget, Cost, Trial, nearest_of, pareto_front
 from glowmcu.tuning.tuner import Outcome, Settings, TuningObserver, TuningProgress, run_search
@@ -63,7 +65,8 @@ class TuningResult(Shown):
     in the search's order, `front` those that no other beats in quality, cycles, arena and flash at
     once; `budget` has also the bounds that were not given (cycles, bytes). `samples` is their
     number, `labelled` whether they had labels; `stopped` says what ended the search early, empty
-    otherwise.
+    otherwise. `advice` are real numbers at the border, where storing inputs or outputs does harm,
+    the best loses much and `io` was left open.
 
     >>> found = glowmcu.tune("digits.onnx", "calibration.npz", trials=3)
     >>> found.best.sqnr_db >= found.plain.sqnr_db, found.best.cost.cycles > 0
@@ -79,6 +82,7 @@ class TuningResult(Shown):
     labelled: bool
     stopped: str
     output: Path | None
+    advice: Remedy | None = None
 
     def _card(self) -> Card:
         first = [self.best, *(trial for trial in self.front if trial != self.best)]
@@ -88,8 +92,11 @@ class TuningResult(Shown):
             ("profile", "-" if self.output is None else str(self.output)),
         )
         records = [self._record(trial) for trial in (*first, *others)]
-        notes = (self.stopped,) if self.stopped else ()
-        return Card("Quantizations, the best first", facts, _COLUMNS, records, notes)
+        notes = [self.stopped] if self.stopped else []
+        if self.advice is not None:
+            gain = self.advice.trial.sqnr_db - self.best.sqnr_db
+            notes.append(f"{in_python(self.advice.arguments)} gains {gain:.1f} dB")
+        return Card("Quantizations, the best first", facts, _COLUMNS, records, tuple(notes))
 
     def _record(self, trial: Trial) -> Record:
         marks = (("best", trial == self.best), ("plain", trial == self.plain))
@@ -111,12 +118,12 @@ class TuningResult(Shown):
 def tune(
     model: ModelGiven,
     samples: SamplesGiven,
-    labels: str | Path | Array | None = None,
+    labels: LabelsGiven | None = None,
     *,
     output: str | Path | None = None,
     profile: ProfileGiven | None = None, preprocess: str | Path | None = None,
     board: str = "generic", optimize: Optimize = "balanced", rounding: RoundingWord = "double",
-    io: TunedIoWord = "int8", arena_budget: int | None = None, flash_budget: int | None = None,
+    io: TunedIoWord | None = None, arena_budget: int | None = None, flash_budget: int | None = None,
     cycle_budget: int | None = None, simplify: bool = True, trials: int = DEFAULT_TRIALS,
     time_limit: float | None = None, jobs: int | str = 1, measure: bool = False,
     input_shapes: Mapping[str, Shape] | None = None, define: Mapping[str, int] | None = None,
@@ -148,7 +155,7 @@ def tune(
     given.check_output(output)
     _expect_file(output)
     settings = Settings(
-        start=QuantizationOptions(interface=_choice(Interface, io, "io")),
+        start=QuantizationOptions(interface=_choice(Interface, io or "int8", "io")),
         budget=_budget(cycle_budget, arena_budget, flash_budget),
         ceiling=_ceiling(found),
         trials=_positive(trials, "trials"),
@@ -162,12 +169,12 @@ def tune(
         inputs=inputs_of(input_shapes, define, bind, states, custom=custom), simplify=simplify,
     )  # fmt: skip
     source = SampleSource(samples, read_preprocessing(Path(preprocess)) if preprocess else None)
-    classes = Path(labels) if isinstance(labels, str | Path) else labels
     folder = None if output is None else Path(output)
     build = Build(given.data, given.name, options, found)
-    job, sha256 = _job(build, source, classes, profile, measure)
+    job, sha256 = _job(build, source, labels, profile, measure)
     state = StateFile(_state_path(folder), _key(job, sha256, settings, options))
-    return _result(run_search(job, settings, state, observer), job, folder)
+    result = _result(run_search(job, settings, state, observer), job, folder)
+    return result if io is not None else _advised(result, job)
 
 
 _Number = TypeVar("_Number", int, float)
@@ -206,7 +213,7 @@ def _ceiling(board: Board) -> Budget:
 def _job(
     build: Build,
     source: SampleSource,
-    labels: Array | Path | None,
+    labels: LabelsGiven | None,
     profile: ProfileGiven | None,
     measure: bool,
 ) -> tuple[Job, str]:
@@ -214,16 +221,25 @@ def _job(
     options = build.options
     graph = float_graph(build.data, build.file_name, options.rounding, options.inputs)
     sha256 = hashlib.sha256(build.data).hexdigest()
-    samples, classes = read_labelled(graph, source, labels)
+    read = read_labelled(graph, source, labels)
     if profile is None:
-        measured: Profile = profile_graph(graph, samples_of(graph, samples), sha256)
+        measured: Profile = profile_graph(graph, samples_of(graph, read.samples), sha256)
     else:
         measured = profile if isinstance(profile, Profile) else read_profile(Path(profile))
         name = "" if isinstance(profile, Profile) else str(profile)
         check_profile(measured, graph, sha256, name)
     target = Target(core(options.core), options.goal)
     measuring = build if measure else None
-    job = Job(graph, measured, samples, classes, target, measuring, options.simplify)
+    job = Job(
+        graph,
+        measured,
+        read.samples,
+        read.labels,
+        target,
+        measuring,
+        options.simplify,
+        read.lengths,
+    )
     return job, sha256
 
 
@@ -243,7 +259,7 @@ def _key(job: Job, sha256: str, settings: Settings, options: Options) -> str:
     target = (
         options.board, options.core, options.goal.value, options.rounding.value,
         settings.start.interface.value, job.build is not None, options.simplify,
-        sorted(inputs.shapes.items()), sorted(inputs.symbols.items()),
+        sorted(inputs.shapes.items()), sorted(inputs.symbols.items()), job.lengths,
     )  # fmt: skip
     return key_of(sha256, job.profile, job.samples, job.labels, repr(target))
 
@@ -266,6 +282,12 @@ def _result(outcome: Outcome, job: Job, output: Path | None) -> TuningResult:
         outcome.stopped,
         output,
     )
+
+
+def _advised(result: TuningResult, job: Job) -> TuningResult:
+    if result.stopped == "interrupted":
+        return result
+    return replace(result, advice=border_advice(job.graph, Evaluator(job), result.best))
 
 
 def _nothing_fits(outcome: Outcome) -> GlowmcuError:

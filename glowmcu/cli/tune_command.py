@@ -39,8 +39,8 @@ _INTERRUPTED = 130
 @click.option(
     "--labels",
     type=click.Path(path_type=Path),
-    metavar="FILE.npy",
-    help="Class numbers; default: `labels` in the samples' .npz, if any.",
+    metavar="FILE",
+    help="Class numbers, .npy or one a line; default: `labels` in the samples' .npz, if any.",
 )
 @click.option(
     "--profile",
@@ -64,10 +64,9 @@ _INTERRUPTED = 130
 )
 @click.option(
     "--io",
-    default="int8",
-    show_default=True,
     type=click.Choice(["int8", "float"]),
-    help="Type of the bundle's inputs and outputs.",
+    help="Type of the bundle's inputs and outputs. Left out: int8, and it is said where float "
+    "would help.",
 )
 @click.option(
     "--arena-budget", type=byte_count, metavar="BYTES", help="Bytes of RAM for the arena."

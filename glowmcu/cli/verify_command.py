@@ -92,8 +92,8 @@ _OF_OTHERS = {
 @click.option(
     "--labels",
     type=click.Path(path_type=Path),
-    metavar="FILE.npy",
-    help="With --against float: class numbers of the samples.",
+    metavar="FILE",
+    help="With --against float: class numbers of the samples, .npy or one a line.",
 )
 @click.option(
     "--preprocess",

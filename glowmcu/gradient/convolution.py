@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from glowmcu.gradient.builder import Builder
 from glowmcu.gradient.matmul import outer_product
-from glowmcu.gradient.rules import NoGradient, gradient
+from glowmcu.gradient.rules import gradient
 from glowmcu.gradient.windows import Pair, Windows
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
@@ -91,31 +91,44 @@ def conv_2d_gradient(build: Builder, node: Node, upstream: Value) -> Sequence[Va
 
 @gradient(TransposeConv2D)
 def transpose_conv_2d_gradient(build: Builder, node: Node, upstream: Value) -> Sequence[Value]:
-    """For each tap: g w of the pixels that it adds to, and their g^T x for its weights."""
+    """For each tap and group: g w of the pixels it adds to, and their g^T x for its weights."""
     op, (x, weights, _) = node.op, node.inputs
     assert isinstance(op, TransposeConv2D)
     (outputs, rows, columns, inputs), (n, height, width, channels) = (
         weights.type.shape, x.type.shape,
     )  # fmt: skip
-    if channels != inputs:
-        raise NoGradient(f"a transposed convolution of {channels // inputs} groups")
+    groups, pixels = channels // inputs, n * height * width
     windows = Windows(
         node.output.type.shape, (height, width), (rows, columns),
         op.strides, op.dilations, (*op.padding, 0, 0),
     )  # fmt: skip
     given = build.through_clamp(node.output, op.clamp, upstream)
-    padded, flat = windows.padded(build, given), build.reshape(x, (n * height * width, inputs))
+    padded, flat = windows.padded(build, given), build.reshape(x, (pixels, channels))
+    apart = [_group(build, flat, number, groups) for number in range(groups)]
     of_weights, of_input = [], None
     for tap in windows.taps:
-        seen = build.reshape(windows.seen(build, padded, tap), (n * height * width, outputs))
-        own = build.reshape(_weights_of(build, weights, tap), (outputs, inputs))
-        part = build.add(BatchMatMul(), seen, own)
+        seen = build.reshape(windows.seen(build, padded, tap), (pixels, outputs))
+        shares = [_group(build, seen, number, groups) for number in range(groups)]
+        own = build.reshape(_weights_of(build, weights, tap), (groups, outputs // groups, inputs))
+        parts = [
+            build.add(BatchMatMul(), share, _matrix(build, own, number))
+            for number, share in enumerate(shares)
+        ]
+        part = _together(build, parts, 1)
         of_input = part if of_input is None else build.plus(of_input, part)
-        of_tap = outer_product(build, seen, flat)
-        of_weights.append(build.reshape(of_tap, (outputs, 1, 1, inputs)))
+        of_tap = [outer_product(build, *pair) for pair in zip(shares, apart, strict=True)]
+        of_weights.append(build.reshape(_together(build, of_tap, 0), (outputs, 1, 1, inputs)))
     joined, of_bias = _joined(build, of_weights, windows.kernel), build.sum(given, (0, 1, 2))
     assert of_input is not None
     return build.reshape(of_input, x.type.shape), joined, of_bias
+
+
+def _matrix(build: Builder, matrices: Value, number: int) -> Value:
+    """One of the matrices (G, M, N) of groups."""
+    groups, *shape = matrices.type.shape
+    if groups > 1:
+        matrices = build.add(Slice((number, 0, 0), (1, *shape), (1, 1, 1)), matrices)
+    return build.reshape(matrices, (shape[0], shape[1]))
 
 
 @gradient(DepthwiseConv2D)

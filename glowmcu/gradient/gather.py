@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from glowmcu.gradient.builder import Builder
-from glowmcu.gradient.rules import NoGradient, gradient
+from glowmcu.gradient.rules import gradient
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ops.gather import Gather, GatherElements, GatherNd
+from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.scatter import Combine, ScatterElements, ScatterNd
 from glowmcu.ops.transpose import Transpose
 
@@ -19,20 +20,15 @@ def gather_gradient(build: Builder, node: Node, upstream: Value) -> Sequence[Val
     """Slices are added where they came from, of which several may have come from one place."""
     op, (x, indices) = node.op, node.inputs
     assert isinstance(op, Gather)
-    if op.batch_dims:
-        raise NoGradient("a gather along a batch")
-    count = indices.type.rank
-    moved, order = upstream, [*range(op.axis, op.axis + count), *range(op.axis)]
-    order += range(op.axis + count, upstream.type.rank)
-    if op.axis:
-        moved = build.add(Transpose(tuple(order)), upstream)
-    axis, shape = op.axis, x.type.shape
-    outermost = (shape[axis], *shape[:axis], *shape[axis + 1 :])
-    found = _added(build, outermost, _coordinates(build, indices), moved)
-    if axis:
-        back = (*range(1, axis + 1), 0, *range(axis + 1, len(shape)))
-        found = build.add(Transpose(back), found)
-    return found, None
+    axis, shape, batch = op.axis, x.type.shape, op.batch_dims
+    # Places are (batch, …) and what they are of, the axes between lie behind these.
+    places = range(axis, axis + indices.type.rank - batch)
+    order = [*range(batch), *places, *range(batch, axis), *range(places.stop, upstream.type.rank)]
+    moved = _transposed(build, upstream, order)
+    outermost = (*shape[:batch], shape[axis], *shape[batch:axis], *shape[axis + 1 :])
+    found = _added(build, outermost, _coordinates(build, indices, batch), moved)
+    back = [*range(batch), *range(batch + 1, axis + 1), batch, *range(axis + 1, len(shape))]
+    return _transposed(build, found, back), None
 
 
 @gradient(GatherNd)
@@ -51,8 +47,20 @@ def gather_elements_gradient(build: Builder, node: Node, upstream: Value) -> Seq
     return build.add(ScatterElements(Combine.ADD, op.axis), zeros, indices, upstream), None
 
 
-def _coordinates(build: Builder, indices: Value) -> Value:
-    return build.typed_reshape(indices, (*indices.type.shape, 1))
+def _coordinates(build: Builder, indices: Value, batch: int) -> Value:
+    """Of each index its place in the batch, and itself."""
+    shape = (*indices.type.shape, 1)
+    own = build.typed_reshape(indices, shape)
+    if not batch:
+        return own
+    around = np.indices(shape, own.type.element.numpy)[:batch]
+    numbers = [build.constant(np.ascontiguousarray(each)) for each in around]
+    return build.add(Concatenation(len(shape) - 1), *numbers, own, element=own.type.element)
+
+
+def _transposed(build: Builder, x: Value, order: Sequence[int]) -> Value:
+    is_same = list(order) == list(range(x.type.rank))
+    return x if is_same else build.add(Transpose(tuple(order)), x)
 
 
 def _added(build: Builder, shape: tuple[int, ...], indices: Value, updates: Value) -> Value:

@@ -13,12 +13,3 @@ def with_training(graph: Graph, training: Training | None, file_name: str) -> Gr
     from glowmcu.learning.training_graph import with_training as learning
 
     return learning(graph, training, file_name)
-
-
-def learning_notes(graph: Graph, training: Training | None) -> tuple[str, ...]:
-    """What to tell of a graph that learns, in sentences."""
-    if training is None:
-        return ()
-    from glowmcu.learning.layers import learning_notes as notes
-
-    return notes(graph, training)

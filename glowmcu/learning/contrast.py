@@ -63,7 +63,7 @@ def with_contrast(graph: Graph, training: Training, file_name: str) -> Graph:
     means = state_of("prototypes/means", np.zeros((classes, length), np.float32))
     counts = state_of("prototypes/counts", np.zeros((classes, 1), np.float32))
     contrast = _Contrast(infer, build, reached, means.value, counts.value, label)
-    descent = Descent(build, training, list(states.values()))
+    descent = Descent(build, training, states)
     upstream = build.reshape(contrast.upstream(), reached.type.shape)
     moved, counted = contrast.moved_means()
     descent.run(front, real.inner, reached, upstream, file_name)
@@ -72,7 +72,7 @@ def with_contrast(graph: Graph, training: Training, file_name: str) -> Graph:
     last = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)
     shown = called(contrast.loss(), names.new("loss"), build)
     assigned = {**descent.assigned(), means: moved, counts: counted, last: shown}
-    entry = told("contrast", (label,), shown, (*states.values(), means, counts), assigned)
+    entry = told("contrast", (label,), shown, (*states, means, counts), assigned)
     return learning_graph(
         graph, (*real.nodes, *infer.nodes, *build.nodes), (output, *real.outputs[1:]), (label,),
         shown, assigned, entry, classes,

@@ -10,6 +10,7 @@ from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
 from glowmcu.gradient.builder import Builder
 from glowmcu.gradient.differentiate import MissingGradient, gradients
 from glowmcu.ir.graph import Graph, Node, State, Value
+from glowmcu.ir.shared_constants import origin_of
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.learning.layers import TrainedLayer, help_behind
 from glowmcu.learning.real_part import RealPart, part_behind, real_constant, with_real_part
@@ -21,21 +22,24 @@ from glowmcu.training import Training
 
 
 def real_parameters(graph: Graph, layers: tuple[TrainedLayer, ...]) -> dict[Value, State]:
-    """A state for each constant that learns; constants that layers share learn together."""
+    """A state for each constant that learns; constants that layers share learn together, also such
+    that each layer stores at its own scales.
+    """
     found: dict[Value, State] = {}
+    firsts: dict[Value | str, State] = {}
     for layer in layers:
         for value, word in layer.parameters:
             if value not in found:
                 data = real_constant(graph, value)
                 name = f"{layer.node.name}/{word}"
-                state = Value(TensorType(data.shape, ElementType.F32), name)
-                found[value] = State(state, data, True)
+                state = State(Value(TensorType(data.shape, ElementType.F32), name), data, True)
+                found[value] = firsts.setdefault(origin_of(graph, value), state)
     return found
 
 
 def learning_part(
     graph: Graph, layers: tuple[TrainedLayer, ...], reached: Value, place: str, file_name: str
-) -> tuple[dict[Value, State], RealPart]:
+) -> tuple[list[State], RealPart]:
     """The parameters of `layers`, and the graph with all that these have influence on in real
     numbers. Raises GM361, GM362 if `reached` is not among it (layers in front of `place` have to
     be named), GM363.
@@ -43,7 +47,7 @@ def learning_part(
     states = real_parameters(graph, layers)
     part = part_behind(graph, {layer.node: None for layer in layers})
     problems: list[Problem] = []
-    real = with_real_part(graph, part, {old: s.value for old, s in states.items()}, problems)
+    real = with_real_part(graph, part, states, problems)
     if problems:
         raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
     if reached not in real.real:
@@ -52,7 +56,7 @@ def learning_part(
             f"name layers in front of {place}",
         )  # fmt: skip
     expect_no_state(graph, {value for node in part for value in node.outputs}, file_name)
-    return states, real
+    return list(dict.fromkeys(states.values())), real
 
 
 class Descent:

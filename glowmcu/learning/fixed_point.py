@@ -28,6 +28,7 @@ from glowmcu.gradient.fixed.rules import fixed_rule_of
 from glowmcu.gradient.rules import NoGradient
 from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import constant
+from glowmcu.ir.shared_constants import origin_of
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.learning.fixed_loss import FixedLoss, fixed_loss
 from glowmcu.learning.layers import TrainedLayer, help_behind
@@ -80,6 +81,14 @@ class _Parameter:
         #: The velocity, where there is momentum, and what it becomes.
         self.memory = State(memory, np.zeros(kept.shape, np.int32), True)
         self.velocity = memory
+
+    @property
+    def units(self) -> tuple[float, ...]:
+        """Scales of biases, channel by channel."""
+        quantization = self.value.type.quantization
+        assert quantization is not None
+        scales = quantization.scales
+        return scales if len(scales) > 1 else scales * self.value.type.element_count
 
     def pace(self, rate: Value, momentum: Value | None) -> Pace:
         """How fast it moves."""
@@ -245,10 +254,10 @@ class _Descent:
         build = self._build
         x, weights, bias = node.inputs
         sums = by_sums(build, node, given)
-        if bias in self._parameters:
-            item = self._parameters[bias]
+        for item in self._biases(bias):
+            units = None if item.value is bias else item.units
             pace = item.pace(self._rate, self._momentum)
-            item.move(bias_step(build, node, sums, item.kept, pace, item.shift))
+            item.move(bias_step(build, node, sums, item.kept, pace, item.shift, units))
         if weights in self._parameters:
             item = self._parameters[weights]
             pace = item.pace(self._rate, self._momentum)
@@ -256,6 +265,16 @@ class _Descent:
         # Last: what it makes may lie where the gradient by the sums was.
         if x in self.inner:
             self._add(x, by_input(build, node, sums, self._weights(node)))
+
+    def _biases(self, bias: Value) -> list[_Parameter]:
+        """What a layer's biases are kept as, and those of other layers that were one with them: all
+        of them move by the gradients of all.
+        """
+        if bias not in self._parameters:
+            return []
+        origin = origin_of(self._graph, bias)
+        items = self._parameters.items()
+        return [item for value, item in items if origin_of(self._graph, value) == origin]
 
     def _weights(self, node: Node) -> Value:
         """What the layer reads, of four axes."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from glowmcu.errors import ExitCode, error
 from glowmcu.ir.graph import Graph, Node, Value
-from glowmcu.learning.stage import LEARNS
+from glowmcu.ir.shared_constants import origin_of
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
-from glowmcu.ops.weighted import WeightedOperation
+from glowmcu.ops.transpose_conv import TransposeConv2D
 from glowmcu.training import Training
 
 #: Operator to its operands that are parameters: weights, and bias if there is one.
@@ -20,6 +19,7 @@ _PARAMETERS = {
     FullyConnected: (1, 2),
     Conv2D: (1, 2),
     DepthwiseConv2D: (1, 2),
+    TransposeConv2D: (1, 2),
     BatchMatMul: (1,),
 }
 
@@ -40,8 +40,8 @@ def trained_layers(graph: Graph, training: Training, file_name: str) -> tuple[Tr
             "GM360",
             "no layer of this model has weights that could learn",
             file_name,
-            "fully connected layers, convolutions and products with a constant matrix do"
-            + _others(graph.nodes),
+            "fully connected layers, convolutions, also transposed, and products with a constant "
+            "matrix do",
             ExitCode.UNSUPPORTED,
         )
     chosen = layers
@@ -57,12 +57,12 @@ def trained_layers(graph: Graph, training: Training, file_name: str) -> tuple[Tr
             "GM360",
             f"the last {training.last} layers cannot learn: {len(layers)} have weights that can",
             file_name,
-            f"--train {replace(training, last=len(layers)).what}, or fewer{_others(graph.nodes)}",
+            f"--train {replace(training, last=len(layers)).what}, or fewer",
         )
     elif training.last:
         chosen = layers[-training.last :]
     learnt = {
-        value
+        origin_of(graph, value)
         for node in chosen
         for value, word in _parameters(graph, node)
         if word == "bias" or not training.biases_only
@@ -70,7 +70,10 @@ def trained_layers(graph: Graph, training: Training, file_name: str) -> tuple[Tr
     if not learnt:
         raise error("GM360", "these layers have no biases", file_name, "leave out bias")
     found = [
-        TrainedLayer(node, tuple(item for item in _parameters(graph, node) if item[0] in learnt))
+        TrainedLayer(
+            node,
+            tuple(i for i in _parameters(graph, node) if origin_of(graph, i[0]) in learnt),
+        )
         for node in layers
     ]
     return tuple(layer for layer in found if layer.parameters)
@@ -107,30 +110,8 @@ def _unknown(graph: Graph, name: str, names: list[str], file_name: str) -> Excep
     message = f"no layer with weights is called {name!r}"
     if found is not None:
         message, hint = f"{name!r} cannot learn: {found.op.name} has no weights that do", ""
-    said = f"{hint}the last ones are: {shown}{_others(graph.nodes)}"
+    said = f"{hint}the last ones are: {shown}"
     return error("GM360", message, file_name, said)
-
-
-def learning_notes(graph: Graph, training: Training) -> tuple[str, ...]:
-    """A sentence where a graph that learns has layers whose weights do not, though the last layers
-    were asked for or all.
-    """
-    if training.layers or not training.has_gradient:
-        return ()
-    learnt = set(json.loads(graph.metadata[LEARNS])["parameters"])
-    reads = [any(value.name in learnt for value in node.inputs) for node in graph.nodes]
-    others = _others(graph.nodes[reads.index(True) if training.last else 0 :])
-    return (f"`--train {training.what}` is of layers that can learn{others}",) if others else ()
-
-
-def _others(nodes: Sequence[Node]) -> str:
-    """Which layers have weights that cannot learn, to end a sentence with."""
-    names = [
-        f"{node.name!r} ({node.op.name})"
-        for node in nodes
-        if isinstance(node.op, WeightedOperation) and type(node.op) not in _PARAMETERS
-    ]
-    return f"; weights of {', '.join(names)} do not learn, and are not counted" if names else ""
 
 
 def help_behind(graph: Graph, training: Training, name: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from glowmcu.errors import Problem
 from glowmcu.gradient.builder import Builder
-from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import Array, Operation
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.activation import Clip, Relu
@@ -62,9 +62,10 @@ def part_behind(graph: Graph, layers: Mapping[Node, object]) -> set[Node]:
 
 
 def with_real_part(
-    graph: Graph, part: set[Node], parameters: Mapping[Value, Value], problems: list[Problem]
+    graph: Graph, part: set[Node], parameters: Mapping[Value, State], problems: list[Problem]
 ) -> RealPart:
-    """The graph with `part` on real numbers; `parameters` are values that stand for constants.
+    """The graph with `part` on real numbers; `parameters` are states that stand for constants. One
+    that is of several stands for the others by what these differed from it.
 
     What is not possible is added to `problems`: GM361.
     """
@@ -83,12 +84,19 @@ def with_real_part(
 class _Writer:
     """Collects the nodes."""
 
-    def __init__(self, graph: Graph, parameters: Mapping[Value, Value]) -> None:
+    def __init__(self, graph: Graph, parameters: Mapping[Value, State]) -> None:
         self._graph = graph
         self.nodes: list[Node] = []
         self.inner: list[Node] = []
-        self.real: dict[Value, Value] = dict(parameters)
+        self.real: dict[Value, Value] = {}
         self._build = Builder("real")
+        for value, state in parameters.items():
+            self.real[value] = state.value
+            differs = real_constant(graph, value) - state.initial
+            if differs.any():
+                self.real[value] = self._build.plus(state.value, self._build.constant(differs))
+        self.inner += self._build.nodes
+        self._take()
         self._made = set[Value]()
 
     def add(self, node: Node) -> Problem | None:

@@ -67,11 +67,11 @@ def _with_real_numbers(
     arguments, learnt = _loss(build, training, real, real.real[result], names, file_name)
     loss = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)
     shown = called(learnt.loss, names.new("loss"), build)
-    descent = Descent(build, training, list(states.values()))
+    descent = Descent(build, training, states)
     descent.run(graph, real.inner, learnt.of, learnt.upstream, file_name)
     assigned = {**descent.assigned(), loss: shown}
     end = real.real[result].type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
-    entry = told(training.loss.value, arguments, shown, states.values(), assigned)
+    entry = told(training.loss.value, arguments, shown, states, assigned)
     nodes = (*real.nodes, *build.nodes)
     return learning_graph(graph, nodes, real.outputs, arguments, shown, assigned, entry, end)
 

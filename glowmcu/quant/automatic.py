@@ -3,8 +3,9 @@
 Samples of the calibration are parted in three. Each third is judged by what the other two
 calibrate, and so no choice is praised for fitting the very samples that it saw. The best has to be
 better than the default by more than the standard error of what it gains from sample to sample, or
-the default stays. Layers of 16 bits cost cycles: they come in where too much is lost without, and
-where a few are enough. The samples that judge in the end are held back from all of this.
+the default stays. Layers of 16 bits cost cycles: they come in where too much is lost with all that
+costs none, and where a few are enough. The samples that judge in the end are held back from all of
+this.
 """
 
 from __future__ import annotations
@@ -146,11 +147,15 @@ class _Search:
 
     def wider(self, found: Trial, space: SearchSpace, needs: Needs) -> Trial | None:
         """`found` with 16 bits for the layers that do most harm: the cheapest way that is enough.
+        What costs nothing goes first: where it is enough, chance or not, nothing needs 16 bits.
 
         None if nothing has to be mended, and where that mends nothing at a small cost.
         """
         if not self._figures(found).shortfalls(needs.demands):
             return None
+        free = [t for t in self._whole() if not self._figures(t).shortfalls(needs.demands)]
+        if free:
+            return min(free, key=lambda trial: _mean(self._relative(trial, found)))
         judge = self._parts[0].judge
         made = judge.quantized(found.options)
         worst = [layer.node for layer in judge.worst(made) if layer.node]
@@ -169,7 +174,7 @@ class _Search:
     def told(self, chosen: Trial, start: QuantizationOptions) -> tuple[TriedEntry, ...]:
         """All that every part has judged, the best first."""
         usual = self._trials[start]
-        whole = [t for t in self._trials.values() if len(t.errors) == len(self._parts)]
+        whole = self._whole()
         losses = {trial.options: _mean(self._relative(trial, usual)) for trial in whole}
         return tuple(
             TriedEntry(
@@ -180,6 +185,10 @@ class _Search:
             )
             for trial in sorted(whole, key=lambda trial: losses[trial.options])
         )
+
+    def _whole(self) -> list[Trial]:
+        """Those that every part has judged."""
+        return [t for t in self._trials.values() if len(t.errors) == len(self._parts)]
 
     def _winner(self, finals: Sequence[Trial]) -> Trial:
         usual = finals[0]

@@ -10,32 +10,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.errors import error
-from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
+from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, TensorType
-from glowmcu.quant.masked_ranges import masked_ranges
+from glowmcu.quant.own_errors import limits_of, masked_of, own_errors, reached, sites_of
 from glowmcu.quant.profile import tensor_names
-from glowmcu.quant.ranges import Range
 from glowmcu.quant.sample_source import evenly_picked
 from glowmcu.quant.samples import Samples
 from glowmcu.quant.side_by_side import (
     SideBySide,
-    Tensors,
     real_values,
     rerun,
     run_tensors,
-    stored_values,
 )
+from glowmcu.quant.spoiled_streams import spoiled_runs
+from glowmcu.quant.trajectories import MOST_STREAMED, streamed_outputs
 
 #: Samples, evenly picked, that show the effect on the outputs: every layer costs a run of all that
 #: follow it.
 _MOST_ALONE = 96
+#: The same along sequences, of which each run is of all layers.
+_MOST_SPOILED = 200
 #: Times the signal; infinities count as that, so that shares of it are numbers.
 _MOST_NOISE = 1e30
 
@@ -99,7 +100,7 @@ class Meter:
         self.max_error = max(self.max_error, float(np.abs(wrong).max(initial=0.0)))
         self.count += real.size
         if type_ is not None and type_.quantization is not None:
-            low, high = _limits(type_)
+            low, high = limits_of(type_)
             half = type_.scale / 2
             self.outside += int(np.count_nonzero((real < low - half) | (real > high + half)))
 
@@ -134,21 +135,26 @@ class _Row:
 
 
 def compare_graphs(
-    reference: Graph, quantized: Graph, samples: Samples, alone_samples: int = _MOST_ALONE
+    reference: Graph, quantized: Graph, samples: Samples, streamed: int = MOST_STREAMED
 ) -> Comparison:
     """Both graphs side by side on real samples. `reference` is what `quantized` was made from.
+    Of a model with states outputs, and what layers do to them, are measured along the sequences
+    that the samples come from, the former in `streamed` runs; tensors in single steps.
 
     Raises GM306 for no samples, GM316 for graphs that do not correspond.
     """
     both = SideBySide(reference, quantized)
-    work = _Work(both)
+    work = _Work(both, reference.results if samples.sequences else reference.outputs)
     done = 0
     for lanes, inputs, count in both.runs(samples):
         work.add(lanes, inputs)
         done += count
     if not done:
         raise error("GM306", "no samples", hint="a few hundred from the training data are good")
-    for lanes, inputs, _ in both.runs(evenly_picked(samples, alone_samples)):
+    if samples.sequences:
+        work.add_streams(both, samples.sequences, streamed)
+        return work.finish(done)
+    for lanes, inputs, _ in both.runs(evenly_picked(samples, _MOST_ALONE)):
         work.add_alone(lanes, inputs)
     return work.finish(done)
 
@@ -156,12 +162,13 @@ def compare_graphs(
 class _Work:
     """Rows of all tensors, measured batch by batch; keyed by their order in the graph."""
 
-    def __init__(self, both: SideBySide) -> None:
+    def __init__(self, both: SideBySide, outputs: Sequence[Value]) -> None:
+        self._is_streamed = outputs != both.reference.outputs
         self._names = tensor_names(both.reference)
-        self._rows: list[_Row] = [self._row(*item) for item in _sites(both)]
+        self._rows: list[_Row] = [self._row(*item) for item in sites_of(both)]
         self._outputs = {
             index: Meter()
-            for index, value in enumerate(both.reference.outputs)
+            for index, value in enumerate(outputs)
             if value.type.element is ElementType.F32
         }
         self._output_names = [value.name for value in both.reference.outputs]
@@ -176,14 +183,14 @@ class _Work:
         """Another batch; `lanes` are the graphs in its shape."""
         real = run_tensors(lanes.reference, inputs)
         stored = run_tensors(lanes.quantized, lanes.quantized_inputs(inputs))
-        for index, meter in self._outputs.items():
+        for index, meter in () if self._is_streamed else self._outputs.items():
             value = lanes.quantized.outputs[index]
             got = real_values(stored[value], value.type)
             meter.add(real[lanes.reference.outputs[index]], got)
-        masked = _masked(lanes, real)
-        rows = zip(self._rows, _errors(lanes, real, stored), strict=True)
+        masked = masked_of(lanes, real)
+        rows = zip(self._rows, own_errors(lanes, real, stored), strict=True)
         for row, (origin, made, got, _) in rows:
-            want = _reached(real[origin], masked.get(origin), made.type)
+            want = reached(real[origin], masked.get(origin), made.type)
             row.accumulated.add(want, real_values(stored[made], made.type), made.type)
             row.isolated.add(want, got, made.type)
 
@@ -191,12 +198,24 @@ class _Work:
         """The outputs of a batch, spoiled by one layer at a time."""
         real = run_tensors(lanes.reference, inputs)
         stored = run_tensors(lanes.quantized, lanes.quantized_inputs(inputs))
-        rows = zip(self._rows, _errors(lanes, real, stored), strict=True)
+        rows = zip(self._rows, own_errors(lanes, real, stored), strict=True)
         for row, (origin, _, _, own) in rows:
             outputs = rerun(lanes.reference, real, {origin: own})
             for index in self._outputs:
                 meter = row.alone.setdefault(index, Meter())
                 meter.add(real[lanes.reference.outputs[index]], outputs[index])
+
+    def add_streams(self, both: SideBySide, sequences: Sequence[Samples], most: int) -> None:
+        """Outputs along sequences, of the whole int8 model and spoiled by one layer at a time."""
+        if most:
+            graphs = (both.reference, both.quantized)
+            wanted, got = (streamed_outputs(graph, sequences, most) for graph in graphs)
+            for index, meter in self._outputs.items():
+                meter.add(wanted[index], got[index])
+        for run in spoiled_runs(both, sequences, _MOST_SPOILED):
+            for row, results in zip(self._rows, run.spoiled, strict=True):
+                for index in self._outputs:
+                    row.alone.setdefault(index, Meter()).add(run.wanted[index], results[index])
 
     def finish(self, count: int) -> Comparison:
         noises = [_relative_noise(row.alone) for row in self._rows]
@@ -223,96 +242,3 @@ def _relative_noise(meters: Mapping[int, Meter]) -> float:
     shares = [meter.noise / max(meter.signal, 1e-30) for meter in meters.values()]
     noise = sum(shares) / len(shares)
     return noise if noise < _MOST_NOISE else _MOST_NOISE
-
-
-def _sites(both: SideBySide) -> list[tuple[Value, Value, Node | None]]:
-    """Float tensors with what stands for them and who made that; None is a mere conversion."""
-    found: list[tuple[Value, Value, Node | None]] = []
-    for made, origin in zip(both.quantized.inputs, both.reference.inputs, strict=True):
-        if origin.type.element is ElementType.F32 and made.type.quantization is not None:
-            found.append((origin, made, None))
-    found += [
-        (both.origins[node.inputs[0]], node.output, None) for node in both.added_quantizations
-    ]
-    for first, second in both.pairs:
-        found += [
-            (origin, made, second)
-            for origin, made in zip(first.outputs, second.outputs, strict=True)
-            if origin.type.element is ElementType.F32
-        ]
-    return found
-
-
-def _masked(lanes: SideBySide, real: Tensors) -> dict[Value, Range]:
-    """Float tensors that a mask forbids some numbers of, with the range that matters of each."""
-
-    def measured(value: Value) -> Range:
-        array = real[value]
-        return (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)
-
-    return masked_ranges(lanes.reference, measured)
-
-
-def _reached(want: Array, matters: Range | None, type_: TensorType) -> Array:
-    """What of float numbers `type_` can be held to: those beyond what matters are saturated on
-    purpose, and so the nearest that it has is as good.
-    """
-    if matters is None or type_.quantization is None:
-        return want
-    is_kept = (want >= matters[0]) & (want <= matters[1])
-    return np.where(is_kept, want, np.clip(want, *_limits(type_))).astype(want.dtype)
-
-
-def _limits(type_: TensorType) -> Range:
-    low, high = type_.element.limits
-    return (low - type_.zero_point) * type_.scale, (high - type_.zero_point) * type_.scale
-
-
-def _errors(
-    lanes: SideBySide, real: Tensors, stored: Tensors
-) -> Iterator[tuple[Value, Value, Array, Array]]:
-    """For each site: the float tensor, what stands for it, its values when isolated, and the float
-    tensor with the layer's own error.
-    """
-    found: dict[Node, list[tuple[Array, Array]]] = {}
-    masked = _masked(lanes, real)
-    for origin, made, node in _sites(lanes):
-        if node is None:
-            got = real_values(stored_values(real[origin], made.type), made.type)
-            yield origin, made, got, got
-            continue
-        if node not in found:
-            found[node] = _alone(lanes, node, real, stored, masked)
-        got, wrong = found[node][node.outputs.index(made)]
-        yield origin, made, got, real[origin] + wrong
-
-
-def _alone(
-    lanes: SideBySide,
-    node: Node,
-    real: Tensors,
-    stored: Tensors,
-    masked: Mapping[Value, Range],
-) -> list[tuple[Array, Array]]:
-    """For each result of the quantized `node` on exact operands: its values, and its own error."""
-    counterpart = lanes.reference.producers[lanes.origins[node.output]]
-    operands, exact = [], []
-    for value, origin in zip(node.inputs, counterpart.inputs, strict=True):
-        plain = real[origin]
-        if lanes.reference.constant_data(origin) is not None:
-            operands.append(stored[value])
-        elif origin.type.element is ElementType.F32:
-            operands.append(stored_values(plain, value.type))
-            plain = real_values(operands[-1], value.type)
-        else:
-            operands.append(plain)
-        exact.append(plain)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        made = evaluate_node(node, operands, lanes.quantized.rounding)
-        wanted = evaluate_node(counterpart, exact, lanes.reference.rounding)
-    results = []
-    for array, exact_result, value in zip(made, wanted, node.outputs, strict=True):
-        got = real_values(array, value.type)
-        want = _reached(exact_result, masked.get(lanes.origins[value]), value.type)
-        results.append((got, got - want if got.dtype == want.dtype == np.float32 else got))
-    return results

@@ -97,6 +97,20 @@ def _of_numbers(array: Array) -> Array:
     return np.array(flat, np.float64).reshape(array.shape)
 
 
+def rows_of(data: object) -> Array:
+    """An array of what a data set holds; of rows of different lengths one of objects, a row each,
+    that nothing takes for numbers.
+    """
+    found = as_array(data)
+    try:
+        return np.asarray(found)
+    except ValueError:
+        assert isinstance(found, Sequence), "only lists are uneven"
+        rows: Array = np.empty(len(found), object)
+        rows[:] = list(found)
+        return rows
+
+
 def _of_torch(tensor: Any) -> Array:  # noqa: ANN401 - a tensor of PyTorch
     """Raises GM305 for what has no numbers of its own, as sparse and meta tensors."""
     found = tensor.detach()

@@ -29,6 +29,7 @@ from glowmcu.quality import (
     Origin,
     QualityEntry,
     percent,
+    shortfalls_of,
 )
 from glowmcu.quant.comparison import LayerError, compare_graphs, sqnr_db
 from glowmcu.quant.decisions import decisions_of, differing
@@ -42,7 +43,7 @@ from glowmcu.quant.ranges import Method
 from glowmcu.quant.real_outputs import real_outputs, stored_samples
 from glowmcu.quant.sample_source import evenly_picked
 from glowmcu.quant.samples import Sample, Samples
-from glowmcu.quant.trajectories import streamed_outputs, without_states
+from glowmcu.quant.trajectories import MOST_STREAMED, streamed_outputs, without_states
 
 #: One sample in four is held back, where that makes at least `_LEAST_HELD`.
 _HOLD_ONE_OF = 4
@@ -51,8 +52,6 @@ _MOST_JUDGED = 96
 #: Samples that show which layer is to blame, of which each costs a run for every layer.
 _MOST_RANKED = 8
 _WORST = 3
-#: Runs of sequences, of which none can be run beside another.
-_MOST_STREAMED = 2000
 #: A part of the error that is not worth a word.
 _LEAST_SHARE = 0.001
 _MOST_OF_ALL = 0.5
@@ -63,7 +62,8 @@ _LEAST_BEYOND = 0.005
 @dataclass(frozen=True, eq=False)
 class Judge:
     """Tells what options come to on `judged`, calibrated by `profile` and `calibration`; of a
-    model with states also along `sequences`. `notes` are on the samples.
+    model with states along `sequences`, from their beginnings and with states of its own, in which
+    errors add up. `notes` are on the samples.
     """
 
     graph: Graph
@@ -75,7 +75,14 @@ class Judge:
     notes: tuple[str, ...] = ()
 
     def figures(self, graph: Graph) -> Figures:
-        """Of a quantized graph."""
+        """Of a quantized graph, along sequences where there are any."""
+        if not self.sequences:
+            return self.of_single_runs(graph)
+        got = streamed_outputs(graph, self.sequences, MOST_STREAMED)
+        return figures_of(without_states(self.graph), self._streamed, got)
+
+    def of_single_runs(self, graph: Graph) -> Figures:
+        """The same of runs by themselves, each from the states that float has there."""
         outputs = self._outputs(graph)
         found = figures_of(self.graph, self.wanted, outputs)
         right = right_decisions(self.graph, outputs, self.judged)
@@ -87,39 +94,42 @@ class Judge:
         """By what the judge calibrates with. Raises what `quantize` does."""
         return quantize(self.graph, self.profile, options, self.calibration)
 
-    def entry(self, options: QuantizationOptions, demands: Demands) -> QualityEntry:
-        """All that is to be said of them. Raises what `quantize` does."""
+    def entry(
+        self, options: QuantizationOptions, demands: Demands, may_be_float: bool = True
+    ) -> QualityEntry:
+        """All that is to be said of them; whether the application may have real numbers decides
+        what is advised. Raises what `quantize` does.
+        """
         made = self.quantized(options)
-        found = self.figures(made.graph)
-        layers, short = self._compared(made), found.shortfalls(demands)
+        found = self.of_single_runs(made.graph)
+        streamed = self.figures(made.graph) if self.sequences else None
+        layers = self._compared(made)
+        short = shortfalls_of(found, streamed, demands)
         cuts_nothing = options.calibration.method is Method.MINMAX
         is_asked = bool(short) and cuts_nothing and self.origin is Origin.HELD_BACK
         beyond = _beyond_calibration(layers) if is_asked else ()
         notes = (*self.notes, *self._float_right.notes)
         return QualityEntry(
-            found, len(self.wanted[0]), self.origin.value, _harmful(layers)[:_WORST], short,
-            notes=(*notes, *beyond, *self._coarse(made.graph, options)),
-            streamed_db=self._streamed_db(made.graph),
+            found, len(self.wanted[0]), self.origin.value, harmful_layers(layers)[:_WORST], short,
+            notes=(*notes, *beyond, *self._coarse(made.graph, options, may_be_float)),
+            streamed=streamed,
         )  # fmt: skip
 
     def worst(self, made: Quantized) -> tuple[HarmfulLayer, ...]:
         """Layers that do harm, the worst first."""
-        return _harmful(self._compared(made))
+        return harmful_layers(self._compared(made))
 
     def _compared(self, made: Quantized) -> tuple[LayerError, ...]:
         few = evenly_picked(self.judged, _MOST_RANKED)
-        return compare_graphs(made.reference, made.graph, few).layers
+        along = replace(few, sequences=self.sequences)
+        return compare_graphs(made.reference, made.graph, along, 0).layers
 
-    def _streamed_db(self, made: Graph) -> float | None:
-        """Along sequences with states of its own, in which errors add up; None without states."""
-        if not self.sequences:
-            return None
-        wanted, got = (
-            streamed_outputs(graph, self.sequences, _MOST_STREAMED) for graph in (self.graph, made)
-        )
-        return figures_of(without_states(self.graph), wanted, got).sqnr_db
+    @cached_property
+    def _streamed(self) -> list[Array]:
+        """What float gives along the sequences."""
+        return streamed_outputs(self.graph, self.sequences, MOST_STREAMED)
 
-    def _coarse(self, made: Graph, options: QuantizationOptions) -> list[str]:
+    def _coarse(self, made: Graph, options: QuantizationOptions, may_be_float: bool) -> list[str]:
         """A note for each output whose one scale loses some of its columns."""
 
         def remade(names: tuple[str, ...]) -> list[Array] | None:
@@ -132,7 +142,10 @@ class Judge:
 
         found = coarse_columns(self.graph, made, self.wanted)
         outputs = self._outputs(made) if found else []
-        return [coarse_note(self.graph, one, self.wanted, outputs, remade) for one in found]
+        return [
+            coarse_note(self.graph, one, self.wanted, outputs, remade, may_be_float)
+            for one in found
+        ]
 
     def _outputs(self, graph: Graph) -> list[Array]:
         return real_outputs(graph, stored_samples(graph, self.judged))
@@ -147,7 +160,8 @@ class Judge:
         return real_outputs(self.graph, self.judged)
 
 
-def _harmful(layers: Sequence[LayerError]) -> tuple[HarmfulLayer, ...]:
+def harmful_layers(layers: Sequence[LayerError]) -> tuple[HarmfulLayer, ...]:
+    """Those that have a part in the error worth a word, in their order."""
     return tuple(
         HarmfulLayer(layer.node, layer.tensor, layer.operator, round(layer.share, 3))
         for layer in layers

@@ -14,7 +14,7 @@ import numpy as np
 
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
-from glowmcu.quant.data_sets import as_array
+from glowmcu.quant.data_sets import rows_of
 from glowmcu.quant.decisions import decisions_of
 
 #: What labels are called, in lower case; the first that is there is taken.
@@ -75,7 +75,7 @@ def from_one_hot(labels: Array) -> Array:
 
 def _classes(graph: Graph, labels: object, count: int) -> Labels:
     """Without numbers if these are not `count` whole ones."""
-    given = np.asarray(as_array(labels))
+    given = rows_of(labels)
     rows = given[None] if given.ndim == count == 1 else given
     found = from_one_hot(rows)
     columns = 0 if found is rows else rows.shape[1]
@@ -89,6 +89,8 @@ def _classes(graph: Graph, labels: object, count: int) -> Labels:
         return Labels([int(label) for label in found.reshape(-1)])
     if _classes_of(graph) is None:
         return Labels()
+    if found.size and isinstance(found.flat[0], list | tuple):
+        return Labels(unfit=_uncounted("are lists of different lengths"))
     if not is_one_each:
         return Labels(unfit=_uncounted(f"are {len(found)}, and the samples {count}"))
     if found.size and isinstance(found.flat[0], str | bytes):

@@ -75,8 +75,11 @@ def coarse_note(
     wanted: Sequence[Array],
     outputs: Sequence[Array],
     remade: Remade,
+    may_be_float: bool = True,
 ) -> str:
-    """Which columns, how many steps they have, and what was found to help."""
+    """Which columns, how many steps they have, and what was found to help: real numbers only where
+    the border `may_be_float`.
+    """
     output = graph.outputs[coarse.index]
     closing = _closing(graph, output)
     names = tuple(node.name or node.output.name for node in closing)
@@ -90,10 +93,12 @@ def coarse_note(
     before = coarse.noise(wanted, outputs)
     if real is None or coarse.noise(wanted, real) > _MENDED * before:
         return note
-    own = ""
+    helps = []
     if isinstance(closing[-1].op, Concatenation):
-        own = "make outputs of what the model joins at its end, or "
-    return f"{note}; {own}add --io float --keep-float {quoted(','.join(names))}"
+        helps.append("make outputs of what the model joins at its end")
+    if may_be_float:
+        helps.append(f"add --io float --keep-float {quoted(','.join(names))}")
+    return "; ".join([note, *([", or ".join(helps)] if helps else [])])
 
 
 def _scale(made: Graph, value: Value) -> float | None:

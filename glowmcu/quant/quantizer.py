@@ -46,6 +46,16 @@ class Quantized:
     reference: Graph
     narrow_nodes: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What stayed as it was, and why."""
+        kept = (("float", self.float_nodes), ("int8", self.narrow_nodes))
+        return tuple(
+            f"stays {what}: {name} ({reason})"
+            for what, nodes in kept
+            for name, reason in nodes.items()
+        )
+
 
 def quantize_graph(
     graph: Graph,

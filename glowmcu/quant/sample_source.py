@@ -22,7 +22,9 @@ from glowmcu.quant.trajectories import along_trajectories, without_states
 
 @dataclass(frozen=True, eq=False)
 class SampleSource:
-    """Files and folders, or data in memory. `limit` is the number of samples to take at most."""
+    """Files and folders, data in memory, or samples that were read. `limit` is the number of
+    samples to take at most.
+    """
 
     data: str | Path | Sequence[str | Path] | SampleData
     preprocessing: Preprocessing | None = None
@@ -31,7 +33,9 @@ class SampleSource:
     def read(self, graph: Graph) -> Samples:
         """The samples, checked against the inputs of `graph`. Raises GM304 to GM309."""
         paths = paths_of(self.data)
-        if graph.states:
+        if isinstance(self.data, Samples):
+            samples = self.data
+        elif graph.states:
             samples = along_trajectories(graph, self._sequences(without_states(graph), paths))
         elif paths is None:
             samples = samples_of(graph, self._in_memory)

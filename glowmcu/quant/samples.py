@@ -27,6 +27,7 @@ from glowmcu.quant.data_sets import (
     input_name,
     items_of,
     key_of_samples,
+    rows_of,
     samples_in,
     shapes_of_sample,
     unscaled,
@@ -188,7 +189,7 @@ def _of_named_batches(graph: Graph, data: Mapping[str, Array], where: str) -> Sa
             where,
             f"give one of them: data[{parts[0]!r}]",
         )
-    data = {str(name): np.asarray(as_array(batch)) for name, batch in data.items()}
+    data = {str(name): rows_of(batch) for name, batch in data.items()}
     if len(graph.inputs) == 1 and graph.inputs[0].name not in data:
         (value,) = graph.inputs
         is_clear = len(data) == 1 or _INPUTS in data

@@ -49,7 +49,7 @@ def run_tensors(graph: Graph, inputs: Sequence[Array]) -> Tensors:
     """Every tensor of one run."""
     values = bind_inputs(graph, inputs)
     for node in graph.nodes:
-        values.update(zip(node.outputs, _results(graph, node, values), strict=True))
+        values.update(zip(node.outputs, node_results(graph, node, values), strict=True))
     return values
 
 
@@ -60,11 +60,12 @@ def rerun(graph: Graph, before: Mapping[Value, Array], changed: Tensors) -> list
             if all(value in changed for value in node.outputs):
                 continue
             seen = {value: changed.get(value, before[value]) for value in node.inputs}
-            changed.update(zip(node.outputs, _results(graph, node, seen), strict=True))
+            changed.update(zip(node.outputs, node_results(graph, node, seen), strict=True))
     return [changed.get(value, before[value]) for value in graph.outputs]
 
 
-def _results(graph: Graph, node: Node, values: Mapping[Value, Array]) -> tuple[Array, ...]:
+def node_results(graph: Graph, node: Node, values: Mapping[Value, Array]) -> tuple[Array, ...]:
+    """What a node gives; what overflows is for others to name."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return evaluate_node(node, [values[value] for value in node.inputs], graph.rounding)
 

@@ -7,6 +7,7 @@ not know that an input is a state.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -18,6 +19,9 @@ from glowmcu.ir.operation import Array
 from glowmcu.quant.real_outputs import stored_samples
 from glowmcu.quant.samples import Sample, Samples
 from glowmcu.quant.side_by_side import real_values
+
+#: Runs of sequences, of which none can be run beside another.
+MOST_STREAMED = 2000
 
 
 def without_states(graph: Graph) -> Graph:
@@ -42,6 +46,18 @@ def along_trajectories(graph: Graph, sequences: Sequence[Samples]) -> Samples:
     known = [count for count in counts if count is not None]
     count = sum(known) if len(known) == len(counts) else None
     return Samples(make, count, sequences=tuple(sequences))
+
+
+def in_memory(graph: Graph, samples: Sequence[Sample], lengths: Sequence[int]) -> Samples:
+    """Samples that were read, of a model with states from sequences of these lengths."""
+    alone = [sample[: len(graph.arguments)] for sample in samples]
+    ends = itertools.accumulate(lengths)
+    parts = (alone[end - long : end] for end, long in zip(ends, lengths, strict=True))
+    return replace(_repeatable(samples), sequences=tuple(map(_repeatable, parts)))
+
+
+def _repeatable(samples: Sequence[Sample]) -> Samples:
+    return Samples(lambda: iter(samples), len(samples))
 
 
 def streamed_outputs(graph: Graph, sequences: Sequence[Samples], most: int) -> list[Array]:

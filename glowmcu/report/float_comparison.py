@@ -7,9 +7,10 @@ import math
 from rich.markup import escape
 from rich.table import Table
 
-from glowmcu.api.float_comparison import FloatComparison, Remedy
+from glowmcu.api.float_comparison import FloatComparison
 from glowmcu.quant.comparison import Comparison, LayerError
 from glowmcu.report.tables import count, plain_table
+from glowmcu.tuning.remedies import Remedy
 from glowmcu.tuning.trial import Trial
 
 _MOST_ROWS = 40
@@ -55,13 +56,14 @@ def comparison_lines(found: FloatComparison) -> list[str]:
             f"  accuracy {100 * found.plain.accuracy:.2f} %, in float "
             f"{100 * found.float_accuracy:.2f} %"
         )
-    lines += [_remedy_line(remedy, found.plain) for remedy in found.remedies]
+    lines += [remedy_line(remedy, found.plain) for remedy in found.remedies]
     if not found.remedies:
         lines.append("  advice   nothing tried gains half a decibel: `glowmcu tune` tries more")
     return lines
 
 
-def _remedy_line(remedy: Remedy, plain: Trial) -> str:
+def remedy_line(remedy: Remedy, plain: Trial) -> str:
+    """What a change gains over `plain`, and what it costs."""
     gain = remedy.trial.sqnr_db - plain.sqnr_db
     text = f"  advice   {remedy.arguments}: {gain:+.1f} dB"
     after, before = remedy.trial.cost, plain.cost

@@ -14,7 +14,9 @@ from rich.table import Table
 from glowmcu.api.tuning import TuningResult
 from glowmcu.facts.tuning import profile_digest
 from glowmcu.quant.choices import choice_text
+from glowmcu.report.float_comparison import remedy_line
 from glowmcu.report.tables import count, plain_table
+from glowmcu.tuning.remedies import remedy_record
 from glowmcu.tuning.trial import Trial, trial_record
 
 
@@ -53,6 +55,8 @@ def tuning_lines(result: TuningResult) -> list[str]:
     ]
     if result.output is not None:
         lines.append(f"  profile  {result.output}")
+    if result.advice is not None:
+        lines.append(remedy_line(result.advice, result.best))
     return lines
 
 
@@ -67,6 +71,7 @@ def tuning_json(result: TuningResult) -> dict[str, object]:
         "stopped": result.stopped,
         "profile": None if result.output is None else str(result.output),
         "profile_sha256": None if result.output is None else profile_digest(result.output),
+        "advice": None if result.advice is None else remedy_record(result.advice),
         "pareto": [trial_record(trial) for trial in result.front],
         "trials": [trial_record(trial) for trial in result.trials],
     }

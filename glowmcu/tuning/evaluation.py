@@ -28,14 +28,15 @@ from glowmcu.lowering.passes import lower
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, aligned, plan_memory
 from glowmcu.pipeline import compile_model, emit
-from glowmcu.quant.comparison import compare_graphs, sqnr_db
+from glowmcu.quant.comparison import LayerError, compare_graphs, sqnr_db
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile
 from glowmcu.quant.quantizer import quantize
 from glowmcu.quant.real_outputs import real_outputs, stored_samples
 from glowmcu.quant.request import QuantizationRequest
 from glowmcu.quant.sample_source import SampleSource, evenly_picked
-from glowmcu.quant.samples import Sample, Samples
+from glowmcu.quant.samples import Sample
+from glowmcu.quant.trajectories import MOST_STREAMED, in_memory, streamed_outputs
 from glowmcu.tuning.trial import BEST_DB, Cost, Trial
 from glowmcu.verify.modelled import model_of
 from glowmcu.verify.verification import seeded_inputs
@@ -57,7 +58,8 @@ class Build:
 @dataclass(frozen=True, eq=False)
 class Job:
     """Everything that a trial depends on. `graph` has gone through the float passes; `labels` are
-    class numbers; `build` is there where cycles are to be measured.
+    class numbers; `build` is there where cycles are to be measured. Of a model with states the
+    samples are sequences of these `lengths`.
     """
 
     graph: Graph
@@ -67,15 +69,18 @@ class Job:
     target: Target
     build: Build | None = None
     simplify: bool = True
+    lengths: tuple[int, ...] = ()
 
 
 class Evaluator:
-    """Tries candidates of one job; the float outputs are computed once."""
+    """Tries candidates of one job; the float outputs are computed once. Of a model with states they
+    are those along sequences, from their beginnings and with states of its own.
+    """
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._samples = _repeatable(job.samples)
-        self._wanted = real_outputs(job.graph, self._samples)
+        self._samples = in_memory(job.graph, job.samples, job.lengths)
+        self._wanted = self._outputs(job.graph)
 
     @property
     def float_accuracy(self) -> float | None:
@@ -92,22 +97,32 @@ class Evaluator:
                 cost = self._measured_cost(job.build, options, cost)
         except GlowmcuError as cause:
             return Trial(options, problem=cause.problems[0].for_shell)
-        outputs = real_outputs(graph, stored_samples(graph, self._samples))
+        outputs = self._outputs(graph)
         return Trial(options, self._accuracy(outputs), self._sqnr_db(outputs), cost)
 
-    def rank(self, options: QuantizationOptions) -> list[str]:
-        """Layers that computed in int8, by how much of the output's error is theirs."""
+    def layers(self, options: QuantizationOptions) -> tuple[LayerError, ...]:
+        """By how much of the output's error is theirs. Raises what `quantize` does."""
         job = self._job
         made = quantize(job.graph, job.profile, options, self._samples)
         few = evenly_picked(self._samples, _MOST_RANKED)
-        layers = compare_graphs(made.reference, made.graph, few).layers
-        harmful = [layer for layer in layers if layer.node and layer.share > 0.0]
+        along = replace(few, sequences=self._samples.sequences)
+        return compare_graphs(made.reference, made.graph, along, 0).layers
+
+    def rank(self, options: QuantizationOptions) -> list[str]:
+        """Names of layers that computed in int8, the most harmful first."""
+        harmful = [layer for layer in self.layers(options) if layer.node and layer.share > 0.0]
         return list(dict.fromkeys(layer.node for layer in harmful))
+
+    def _outputs(self, graph: Graph) -> list[Array]:
+        if self._samples.sequences:
+            return streamed_outputs(graph, self._samples.sequences, MOST_STREAMED)
+        return real_outputs(graph, stored_samples(graph, self._samples))
 
     def _accuracy(self, outputs: Sequence[Array]) -> float | None:
         if self._job.labels is None:
             return None
-        return float(np.mean(predictions(outputs[0]) == self._job.labels))
+        found = predictions(outputs[0])
+        return float(np.mean(found == self._job.labels[: len(found)]))
 
     def _sqnr_db(self, outputs: Sequence[Array]) -> float:
         noise = 0.0
@@ -118,7 +133,7 @@ class Evaluator:
 
     def _measured_cost(self, build: Build, options: QuantizationOptions, estimate: Cost) -> Cost:
         request = QuantizationRequest(
-            options, self._job.profile, samples=SampleSource(list(self._job.samples))
+            options, self._job.profile, samples=SampleSource(self._samples)
         )
         compilation = compile_model(
             build.data, build.file_name, _with_request(build.options, request)
@@ -183,7 +198,3 @@ def _flash_bytes(selections: dict[Node, Selection]) -> int:
         for array in item.code.constants
     }
     return code_bytes(selections.values()) + sum(arrays.values())
-
-
-def _repeatable(samples: Sequence[Sample]) -> Samples:
-    return Samples(lambda: iter(samples), len(samples))

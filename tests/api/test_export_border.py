@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,3 +43,13 @@ def test_a_float_model_is_quantized_to_them(tmp_path: Path) -> None:
     back = reference_graph(target.read_bytes(), str(target))
     border = (*back.inputs, *back.outputs)
     assert {value.type.element for value in border} == {ElementType.UI8}
+
+
+def test_what_was_not_quantized_is_said_as_compile_says_it(tmp_path: Path) -> None:
+    chosen = glowmcu.Quantization(keep_float=["softmax"], int16=["all"])
+    given: dict[str, Any] = {"samples": DIGITS / "calibration.npz", "quantization": chosen}
+    bundle = glowmcu.compile(DIGITS / "digits.onnx", output=tmp_path / "bundle", **given)
+    said = [note for note in bundle.notes if note.startswith("stays ")]
+    made = glowmcu.export(DIGITS / "digits.onnx", tmp_path / "m.tflite", **given)
+    assert said
+    assert [note for note in made.notes if note.startswith("stays ")] == said

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import glowmcu
+from glowmcu.cli import main
 from tests.support.onnx_models import finished
 
 onnx = pytest.importorskip("onnx", reason="pip install onnx")
@@ -62,3 +63,48 @@ def test_bytes_that_were_asked_for_at_the_border_stay_bytes(tmp_path: Path) -> N
     (entry,) = compiled(tmp_path, io="uint8").manifest.quality
     assert entry.shortfalls
     assert not any("--io" in remedy.arguments for remedy in entry.remedies)
+
+
+def test_a_comparison_with_float_names_real_numbers_at_the_border_as_compile_does(
+    tmp_path: Path,
+) -> None:
+    model, samples = normalizing(tmp_path)
+    (entry,) = compiled(tmp_path).manifest.quality
+    found = glowmcu.compare(model, samples)
+    best = found.remedies[0]
+    assert best.arguments == entry.remedies[0].arguments
+    assert best.trial.sqnr_db > 25 > found.plain.sqnr_db
+
+
+@pytest.mark.parametrize("io", ["uint8", "float"])
+def test_a_bundle_whose_border_was_asked_for_is_compared_within_it(tmp_path: Path, io: str) -> None:
+    model, samples = normalizing(tmp_path)
+    glowmcu.profile(model, samples, tmp_path / "p.json")
+    given = {"profile": tmp_path / "p.json", "model": model}
+    bundle = glowmcu.compile(model, profile=tmp_path / "p.json", io=io, output=tmp_path / "out")
+    found = glowmcu.compare(bundle, samples, **given)
+    assert not any("--io" in remedy.arguments for remedy in found.remedies)
+    assert bool(found.remedies) == (io == "float")
+
+
+def test_tuning_says_where_real_numbers_at_the_border_would_help(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model, samples = normalizing(tmp_path)
+    np.save("s.npy", samples)
+    arguments = ["tune", str(model), "--samples", "s.npy", "--trials", "3", "-o", "t.json"]
+    assert main(arguments) == 0
+    (line,) = (row for row in capsys.readouterr().out.splitlines() if "--io" in row)
+    assert line.startswith("  advice   --io float --keep-float ")
+    chosen = glowmcu.Quantization(io="float", keep_float=line.split()[4].strip(":").split(","))
+    bundle = glowmcu.compile(
+        model, profile="t.json", samples=samples, quantization=chosen, output="out"
+    )
+    assert (bundle.manifest.quality[0].figures.sqnr_db or 0) > 25
+
+
+@pytest.mark.parametrize("io", ["int8", "float"])
+def test_tuning_leaves_a_border_that_was_asked_for(tmp_path: Path, io: Any) -> None:
+    model, samples = normalizing(tmp_path)
+    assert glowmcu.tune(model, samples, io=io, trials=2).advice is None

@@ -63,6 +63,7 @@ from glowmcu.ops.reduction import (
     ReduceSumSquare,
     Sum,
 )
+from glowmcu.ops.resize import ResizeBilinear, ResizeNearestNeighbor
 from glowmcu.ops.scan import CumSum
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Slice, Split
@@ -143,7 +144,22 @@ def _transposed() -> list[Case]:
         cases.append(
             Case(f"transposed {name}", TransposeConv2D(**op), (x, (3, *kernel, x[3]), (3,)))
         )
+    op = TransposeConv2D(strides=(2, 1), size=(5, 4), clamp=RELU)
+    cases.append(Case("transposed of two groups", op, ((1, 2, 3, 4), (6, 3, 2, 2), (6,))))
     return cases
+
+
+def _resized() -> list[Case]:
+    found = []
+    for name, size, x in (
+        ("twice", (6, 8), (2, 3, 4, 2)), ("odd", (5, 7), (1, 3, 4, 2)),
+        ("less", (2, 3), (1, 5, 4, 2)), ("one row more", (1, 4), (1, 1, 3, 1)),
+    ):  # fmt: skip
+        for flags in ((False, False), (True, False), (False, True)):
+            said = f"{name} {' '.join(map(str, flags))}"
+            found.append(Case(f"nearest {said}", ResizeNearestNeighbor(size, *flags), (x,)))
+            found.append(Case(f"bilinear {said}", ResizeBilinear(size, *flags), (x,)))
+    return found
 
 
 def _pools() -> list[Case]:
@@ -204,6 +220,7 @@ CASES = [
     Case("conv of two groups", Conv2D(padding=(1, 1, 1, 1)), ((1, 3, 4, 4), (6, 3, 3, 2), (6,))),
     Case("1x1 conv of three groups", Conv2D(clamp=RELU), ((2, 2, 2, 6), (3, 1, 1, 2), (3,))),
     *_pools(),
+    *_resized(),
     Case("sum", Sum((0, 2)), ((2, 3, 4),)),
     Case("mean, axes kept", Mean((1,), True), ((2, 3, 4),)),
     Case("reduce max", ReduceMax((1,)), ((3, 5),)),
@@ -265,6 +282,9 @@ CASES = [
     Case("root mean square", MeanVarianceNormalization(0.25, center=False), ((3, 5),)),
     Case("gather", Gather(), ((4, 3), (5,)), integers=(1,)),
     Case("gather along an inner axis", Gather(1), ((2, 4, 3), (2, 3)), integers=(1,)),
+    Case("gather along a batch", Gather(1, 1), ((3, 4, 2), (3, 5)), integers=(1,)),
+    Case("gather along two batches, an inner axis", Gather(3, 2), ((2, 3, 2, 4), (2, 3, 2)),
+         integers=(1,)),
     Case("gather one slice", Gather(2), ((2, 2, 4), ()), integers=(1,)),
     Case("gather by coordinates", GatherNd(), ((3, 4, 2), (3, 2)), integers=(1,)),
     Case("gather elements", GatherElements(1), ((3, 4), (3, 5)), integers=(1,)),

@@ -6,6 +6,7 @@ import ast
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,12 @@ def _conv(op: Any, x: Array, weights: Array, bias: Array) -> Array:
 def _transposed_conv(op: Any, x: Array, weights: Array, bias: Array) -> Array:
     """Every pixel adds its window to the result."""
     n, height, width, _ = x.shape
-    outputs, kh, kw, _ = weights.shape
+    outputs, kh, kw, inputs = weights.shape
+    groups = x.shape[3] // inputs
+    if groups > 1:
+        apart = (np.split(x, groups, 3), np.split(weights, groups), np.split(bias, groups))
+        parts = [_transposed_conv(op, *each) for each in zip(*apart, strict=True)]
+        return np.concatenate(parts, axis=3)
     result = np.zeros((n, *op.size, outputs)) + bias
     for y, column, ky, kx in itertools.product(*map(range, (height, width, kh, kw))):
         row = y * op.strides[0] + ky * op.dilations[0] - op.padding[0]
@@ -167,7 +173,30 @@ def _sliced(op: Any, x: Array) -> Array:
 
 
 def _gathered(op: Any, x: Array, indices: Array) -> Array:
-    return np.take(x, indices, axis=op.axis)
+    if not op.batch_dims:
+        return np.take(x, indices, axis=op.axis)
+    inner = replace(op, axis=op.axis - 1, batch_dims=op.batch_dims - 1)
+    return np.stack([_gathered(inner, *pair) for pair in zip(x, indices, strict=True)])
+
+
+def _resized(op: Any, x: Array, means: bool) -> Array:
+    """Each pixel from where it lies in the image, axis by axis."""
+    for axis in (1, 2):
+        size, count = x.shape[axis], op.size[axis - 1]
+        scale, centre = size / count, 0.5 if op.half_pixel_centers else 0.0
+        if op.align_corners and count > 1:
+            scale = (size - 1) / (count - 1)
+        parts = []
+        for number in range(count):
+            place = (number + centre) * scale - (centre if means else 0.0)
+            if not means:
+                place = float(math.floor(place + (0.5 if op.align_corners else 0.0)))
+            place = min(max(place, 0.0), size - 1.0)
+            low = math.floor(place)
+            share, high = place - low, min(low + 1, size - 1)
+            parts.append(x.take(low, axis) * (1 - share) + x.take(high, axis) * share)
+        x = np.stack(parts, axis)
+    return x
 
 
 def _gathered_by_coordinates(op: Any, x: Array, indices: Array) -> Array:
@@ -317,6 +346,8 @@ _MEANING: dict[str, Callable[..., Any]] = {
     "l2_normalization": _lengths_one,
     "mean_variance_normalization": _standardized,
     "gather": _gathered,
+    "resize_bilinear": lambda op, x: _resized(op, x, True),
+    "resize_nearest_neighbor": lambda op, x: _resized(op, x, False),
     "gather_nd": _gathered_by_coordinates,
     "gather_elements": _gathered_elements,
     "scatter_nd": _scattered,

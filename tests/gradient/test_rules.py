@@ -18,10 +18,9 @@ from glowmcu.ir.operation import Operation, Rounding
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.division import FloorMod
-from glowmcu.ops.gather import Gather, GatherNd
+from glowmcu.ops.gather import GatherNd
 from glowmcu.ops.pooling import MaxPool2D
 from glowmcu.ops.slicing import Slice, Split
-from glowmcu.ops.transpose_conv import TransposeConv2D
 from tests.gradient import double
 from tests.gradient.cases import CASES, Case
 from tests.gradient.definitions import MANY, QUOTIENTS, operation
@@ -168,8 +167,6 @@ def test_what_has_no_influence_has_no_gradient_and_needs_no_rule() -> None:
 @pytest.mark.parametrize(
     ("op", "shapes", "said"),
     [
-        (TransposeConv2D(size=(3, 3)), ((1, 3, 3, 4), (2, 1, 1, 2), (2,)), "2 groups"),
-        (Gather(1, 1), ((2, 3), (2, 1)), "a gather along a batch"),
         (MaxPool2D(kernel=(9, 8)), ((1, 9, 9, 1),), "a window of 72 elements"),
         (Slice((3,), (3,), (-1,)), ((4,),), "walks backwards"),
         (operation(QUOTIENTS), ((7,),), r"line 3: a subscript i // 2 has no gradient"),

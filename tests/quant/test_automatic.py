@@ -14,7 +14,7 @@ from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.normalization import Softmax
 from glowmcu.ops.scan import ArgMax
 from glowmcu.ops.transcendental import Logistic
-from glowmcu.quality import Demands
+from glowmcu.quality import Demands, Figures
 from glowmcu.quant.automatic import Choice, Needs, Trial, _Search, choose
 from glowmcu.quant.judgement import Judge, judge_of, parted
 from glowmcu.quant.options import QuantizationOptions
@@ -29,6 +29,7 @@ from tests.quant.networks import RELU, convolutions, draw, perceptron, random_sa
 
 PLAIN = QuantizationOptions()
 MSE = QuantizationOptions(Calibration(Method.MSE))
+ENTROPY = QuantizationOptions(Calibration(Method.ENTROPY))
 
 
 def judge_on(graph: Graph, samples: Samples) -> Judge:
@@ -309,6 +310,22 @@ def test_otherwise_all_layers_keep_eight_bits(gain: float, cost: float, space: S
     before = judge.figures(judge.quantized(PLAIN).graph).sqnr_db
     assert before is not None
     assert choose(judge, PLAIN, space, needs=needs(before + gain, cost)).options == PLAIN
+
+
+def test_ranges_that_are_enough_go_before_sixteen_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where what they gain could be chance: they cost nothing."""
+    search, demands = _Search([], None), Demands(30.0)
+    plain, better, best = (
+        Trial(one, errors=[np.full((1, 4), loss)])
+        for one, loss in ((PLAIN, 1.0), (ENTROPY, 0.9), (MSE, 0.8))
+    )
+    decibels = {PLAIN: 29.0, ENTROPY: 31.0, MSE: 32.0}
+    monkeypatch.setattr(search, "_parts", [None])
+    monkeypatch.setattr(search, "_trials", {one.options: one for one in (plain, better, best)})
+    monkeypatch.setattr(
+        search, "_figures", lambda trial: Figures(decibels[trial.options], None, 0, 0)
+    )
+    assert search.wider(plain, SearchSpace(), Needs(demands, lambda _: 1.0)) is best
 
 
 def test_layers_are_widened_alone_and_together_the_worst_first() -> None:

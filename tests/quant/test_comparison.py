@@ -18,9 +18,10 @@ from glowmcu.ops.pooling import MaxPool2D
 from glowmcu.ops.quantization import Dequantize
 from glowmcu.ops.scan import ArgMax
 from glowmcu.ops.transcendental import Log
-from glowmcu.quant.comparison import Comparison, Meter, _errors, compare_graphs
+from glowmcu.quant.comparison import Comparison, Meter, compare_graphs
 from glowmcu.quant.comparison import sqnr_db as comparison_db
 from glowmcu.quant.options import Interface, QuantizationOptions
+from glowmcu.quant.own_errors import own_errors
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.quantizer import quantize
 from glowmcu.quant.samples import samples_of
@@ -108,7 +109,7 @@ def test_a_layers_own_error_is_against_float_on_the_very_same_operands() -> None
         run_tensors(reference, inputs),
         run_tensors(made, lanes.quantized_inputs(inputs)),
     )
-    own = {origin.name: each for origin, _, *each in _errors(lanes, plain, stored)}
+    own = {origin.name: each for origin, _, *each in own_errors(lanes, plain, stored)}
     result = real_values(stored[made.outputs[0]], made.outputs[0].type)
     operands = [real_values(stored[value], value.type) for value in made.inputs]
     for name, value, kept in zip("xy", inputs, operands, strict=True):

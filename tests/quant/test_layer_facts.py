@@ -22,7 +22,7 @@ from glowmcu.ops.normalization import Softmax
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Split
 from glowmcu.ops.transcendental import Logistic
-from glowmcu.quant import comparison, rounding, spectrum_frames
+from glowmcu.quant import own_errors, rounding, spectrum_frames
 from glowmcu.quant.choices import Quantization
 from glowmcu.quant.comparison import _Work
 from glowmcu.quant.four_bits import four_bit_candidates
@@ -138,7 +138,7 @@ def test_a_row_of_a_comparison_has_the_nodes_name_or_its_results() -> None:
     graph = perceptron((4, 3))
     (node,) = (node for node in graph.nodes if node.inputs)
     made = quantize(graph, profile_graph(graph, random_samples(graph, 8)), QuantizationOptions())
-    work = _Work(SideBySide(made.reference, made.graph))
+    work = _Work(SideBySide(made.reference, made.graph), made.reference.outputs)
     for name, wanted in (("a name of its own", "a name of its own"), ("", node.output.name)):
         origin = made.reference.outputs[0]
         assert work._row(origin, node.output, None).node == ""
@@ -309,18 +309,18 @@ def test_a_layer_of_several_results_is_computed_alone_once(
     samples = random_samples(built, 4)
     made = quantize(built, profile_graph(built, samples), QuantizationOptions())
     both, asked = SideBySide(made.reference, made.graph), list[str]()
-    alone = comparison._alone
+    alone = own_errors.alone
 
     def counted(lanes: SideBySide, node: Node, *tensors: Any) -> list[tuple[Array, Array]]:
         asked.append(node.name)
         return alone(lanes, node, *tensors)
 
-    monkeypatch.setattr(comparison, "_alone", counted)
+    monkeypatch.setattr(own_errors, "alone", counted)
     (sample, *_) = samples
     runs = (
         run_tensors(both.reference, sample),
         run_tensors(both.quantized, both.quantized_inputs(sample)),
     )
-    found = list(comparison._errors(both, *runs))
+    found = list(own_errors.own_errors(both, *runs))
     assert sorted(asked) == ["parts", "relu"]
     assert len(found) == 1 + 1 + 2

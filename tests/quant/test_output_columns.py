@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import glowmcu
 from glowmcu.ir.graph import Graph
 from glowmcu.ops.elementwise import Mul
 from glowmcu.ops.joining import Concatenation
@@ -18,6 +21,9 @@ from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.samples import samples_of
 from tests.ir.graphs import GraphBuilder
 from tests.quant.networks import draw, real
+from tests.support.onnx_models import finished
+
+onnx = pytest.importorskip("onnx", reason="pip install onnx")
 
 
 def head(size: float, axis: int = 2, joined: bool = True) -> Graph:
@@ -91,3 +97,34 @@ def test_a_layer_that_computes_numbers_of_different_sizes_is_to_be_kept_float() 
     note = notes(graph.finish(dense))[-1]
     assert note.startswith("columns 1 to 2 of output 'dense' along axis 1 have ")
     assert note.endswith("large; add --io float --keep-float dense")
+
+
+def test_real_numbers_are_not_advised_where_the_application_has_bytes() -> None:
+    """Frames of a camera are bytes, and so is what stages of a pipeline hand on."""
+    (joined,) = judge(head(96.0)).entry(QuantizationOptions(), Demands(), may_be_float=False).notes
+    assert joined.endswith("; make outputs of what the model joins at its end")
+
+
+def test_a_camera_s_image_keeps_its_bytes_in_what_is_advised(tmp_path: Path) -> None:
+    file, images = tmp_path / "m.onnx", draw(3, 32, 1, 8, 8)
+    w = draw(1, 64, 3) * np.float32([100, 0.01, 0.02])
+    node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    nodes = [
+        node("Reshape", ["image", "flat"], ["row"], "reshape"),
+        node("MatMul", ["row", "w"], ["y"], "dense"),
+    ]
+    arrays = [
+        onnx.numpy_helper.from_array(w.astype(np.float32), "w"),
+        onnx.numpy_helper.from_array(np.int64([1, 64]), "flat"),
+    ]
+    inputs, outputs = [value("image", 1, (1, 1, 8, 8))], [value("y", 1, (1, 3))]
+    file.write_bytes(finished(onnx, nodes, inputs, outputs, arrays))
+    plain = glowmcu.compile(file, samples=images, output=tmp_path / "plain")
+    framed = glowmcu.compile(
+        file, samples=images, output=tmp_path / "framed", camera={"image": "grey:16x16"}
+    )
+    said = [
+        [note for note in bundle.notes if "steps of its scale" in note]
+        for bundle in (plain, framed)
+    ]
+    assert ["--io float" in note for notes in said for note in notes] == [True, False]

@@ -123,7 +123,7 @@ def test_errors_that_add_up_along_a_sequence_are_told(tmp_path: Path) -> None:
     files = sorted(tmp_path.glob("*.npz"))
     bundle = glowmcu.compile(tmp_path / "m.onnx", output=tmp_path / "net", samples=files)
     (entry,) = bundle.manifest.quality
-    single, streamed = entry.figures.sqnr_db, entry.streamed_db
+    single, streamed = entry.figures.sqnr_db, entry.held.sqnr_db
     assert single is not None
     assert streamed is not None
     assert single > 25

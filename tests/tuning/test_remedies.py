@@ -6,7 +6,7 @@ from glowmcu.quality import Demands
 from glowmcu.quant.judgement import judge_of
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.profiling import profile_graph
-from glowmcu.tuning.remedies import _tries
+from glowmcu.tuning.remedies import _Judged, tries
 from tests.quant.networks import perceptron, random_samples
 
 
@@ -16,7 +16,7 @@ def wide_tries(sqnr_db: float) -> dict[str, QuantizationOptions]:
     samples = random_samples(graph, 32)
     judge = judge_of(graph, samples, profile_graph(graph, samples), True)
     options = QuantizationOptions(interface=Interface.FLOAT)
-    found = _tries(judge, options, Demands(sqnr_db), may_be_float=False)
+    found = tries(_Judged(judge, Demands(sqnr_db)), options, may_be_float=False)
     return {text: chosen for text, chosen in found if text.startswith("--int16 all")}
 
 

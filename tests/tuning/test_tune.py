@@ -115,8 +115,8 @@ def test_data_that_do_not_fit_are_refused_in_words(
 def test_one_hot_labels_are_class_numbers() -> None:
     graph = reference_graph(GESTURES.read_bytes(), GESTURES.name)
     source = SampleSource(ONE)
-    _, numbers = read_labelled(graph, source, np.array([2, 0, 3, 2]))
-    _, rows = read_labelled(graph, source, np.eye(4, dtype=np.float32)[[2, 0, 3, 2]])
+    numbers = read_labelled(graph, source, np.array([2, 0, 3, 2])).labels
+    rows = read_labelled(graph, source, np.eye(4, dtype=np.float32)[[2, 0, 3, 2]]).labels
     assert numbers is not None
     assert rows is not None
     assert rows.tolist() == numbers.tolist() == [2, 0, 3, 2]

@@ -154,14 +154,17 @@ def weights_step(
 
 
 def bias_step(
-    build: FixedBuilder, node: Node, sums: FixedGradient, kept: Value, pace: Pace, shift: int
-) -> tuple[Value, ...]:
-    """The layer's biases from now on, which have `shift` bits behind those that it reads, and their
-    velocity if they have one.
+    build: FixedBuilder, node: Node, sums: FixedGradient, kept: Value, pace: Pace, shift: int,
+    units: Sequence[float] | None = None,
+) -> tuple[Value, ...]:  # fmt: skip
+    """The layer's biases from now on, which have `shift` bits behind those that are read, and their
+    velocity if they have one. Those that another layer reads, but were one with this one's, are
+    stored in its `units`.
     """
     x = node.inputs[0].type
-    scales = _scales(node)[: kept.type.shape[0]]
-    reals = [sums.scale * 2.0**shift / (x.scale * scale) ** 2 for scale in scales]
+    own = [x.scale * scale for scale in _scales(node)]
+    pairs = list(zip(own, units or own, strict=True))[: kept.type.shape[0]]
+    reals = [sums.scale * 2.0**shift / (here * there) for here, there in pairs]
     factors = channel_factors(reals)
     given = (kept, sums.numbers, sums.common)
     return _stepped(build, BiasStep(sums.bits), given, factors, pace, ())

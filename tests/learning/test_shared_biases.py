@@ -1,0 +1,113 @@
+"""Biases that layers share learn as one in int8, too, where each layer stores its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import glowmcu
+from glowmcu.input_options import InputOptions
+from glowmcu.ir.graph import Graph
+from glowmcu.ir.interpreter import Session, run_graph
+from glowmcu.pipeline import application_graph
+from glowmcu.quant.request import QuantizationRequest
+from glowmcu.quant.sample_source import SampleSource
+from glowmcu.training import training_of
+from tests.support.onnx_models import finished
+
+onnx = pytest.importorskip("onnx", reason="pip install onnx")
+
+SAMPLES = np.random.default_rng(2).standard_normal((32, 1, 4)).astype(np.float32)
+
+
+def model() -> bytes:
+    """Two dense layers with weights of their own and one bias."""
+    node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    random = np.random.default_rng(1)
+    arrays = {
+        "w1": random.normal(0, 0.6, (4, 4)).astype(np.float32),
+        "w2": random.normal(0, 0.3, (4, 4)).astype(np.float32),
+        "b": np.float32([0.2, -0.1, 0.4, 0.3]),
+    }
+    nodes = [
+        node("Gemm", ["x", "w1", "b"], ["h"], "first"),
+        node("Relu", ["h"], ["r"], "relu"),
+        node("Gemm", ["r", "w2", "b"], ["y"], "second"),
+    ]
+    initializers = [onnx.numpy_helper.from_array(data, name) for name, data in arrays.items()]
+    inputs, outputs = [value("x", 1, (1, 4))], [value("y", 1, (1, 4))]
+    return finished(onnx, nodes, inputs, outputs, initializers)
+
+
+def learning(is_int8: bool, what: str = "bias", **options: Any) -> Graph:
+    training = training_of(what, learning_rate=0.05, **options)
+    request = QuantizationRequest(samples=SampleSource(SAMPLES)) if is_int8 else None
+    inputs = InputOptions(training=training)
+    return application_graph(model(), "m.onnx", request, inputs=inputs)[0]
+
+
+def moved(graph: Graph, steps: int = 4) -> dict[str, np.ndarray]:
+    """How far the biases went, as they are stored."""
+    now = [state.initial for state in graph.states]
+    (x, *_) = graph.arguments
+    for sample, number in zip(SAMPLES, range(steps), strict=False):
+        real = sample
+        if not x.type.element.is_float:
+            real = np.clip(np.rint(sample / x.type.scale) + x.type.zero_point, -128, 127)
+        given = real.astype(x.type.element.numpy)
+        outputs = run_graph(graph, [given, np.array([number % 4], np.int32), *now])
+        now = outputs[len(graph.results) :]
+    pairs = zip(graph.states, now, strict=True)
+    return {s.value.name: n - s.initial for s, n in pairs if s.value.name.endswith("/bias")}
+
+
+def test_in_real_numbers_they_are_one_parameter() -> None:
+    (wanted,) = moved(learning(False, numbers="float32")).values()
+    (found,) = moved(learning(True, numbers="float32")).values()
+    assert np.abs(wanted).max() > 0.01
+    np.testing.assert_allclose(found, wanted, atol=0.1 * np.abs(wanted).max())
+
+
+def test_in_fixed_point_all_move_by_the_gradients_of_all() -> None:
+    (wanted,) = moved(learning(False, numbers="float32")).values()
+    graph = learning(True, numbers="fixed")
+    plain, _ = application_graph(
+        model(), "m.onnx", QuantizationRequest(samples=SampleSource(SAMPLES))
+    )
+    dense = [node for node in plain.nodes if node.op.name == "fully_connected"]
+    found = moved(graph)
+    assert len(found) == 2
+    kept = {state.value.name: state.initial for state in graph.states}
+    for (name, steps), node in zip(found.items(), dense, strict=True):
+        bias, quantization = plain.constant_data(node.inputs[2]), node.inputs[2].type.quantization
+        assert bias is not None
+        assert quantization is not None
+        shift = np.abs(kept[name]).max() / np.abs(bias).max()
+        real = steps * np.float64(quantization.scales) / shift
+        np.testing.assert_allclose(real, wanted, atol=0.1 * np.abs(wanted).max())
+
+
+def test_a_layer_in_front_that_shares_biases_learns_with_the_last() -> None:
+    names = [state.value.name for state in learning(True, "last=1", numbers="float32").states]
+    assert [name.rpartition("/")[2] for name in names[:2]] == ["bias", "weights"]
+
+
+@pytest.mark.parametrize("numbers", ["float32", "fixed"])
+def test_c_learns_what_the_graph_learns(numbers: str, tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(model())
+    bundle = glowmcu.compile(
+        tmp_path / "m.onnx", output=tmp_path / "net", name="net", samples=SAMPLES,
+        train="last=2", train_numbers=numbers,  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert glowmcu.verify(bundle, on=["host"]).passed
+    before = Session(
+        application_graph(model(), "m.onnx", QuantizationRequest(samples=SampleSource(SAMPLES)))[0]
+    )
+    session = bundle.session()
+    for sample in SAMPLES[:8]:
+        x = bundle.quantize("x", sample)
+        got, want = session.run([x])[0], before.run([x])[0]
+        assert np.abs(got.astype(int) - want).max() <= (2 if numbers == "float32" else 0)
