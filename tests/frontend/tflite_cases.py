@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.frontend.tflite_damage import Case, c, t, w
+from tests.frontend.tflite_recurrent_cases import RECURRENT
 
 F, I8, UI8, I16, I32, I64, BOOL = (
     "FLOAT32", "INT8", "UINT8", "INT16", "INT32", "INT64", "BOOL",
@@ -45,19 +46,6 @@ def _svdf(element: str, weights: str, bias: str) -> Case:
         ),
         (t((1, 2), element),), {"rank": 2, "fused_activation_function": 1},
     )  # fmt: skip
-
-
-def _lstm(element: str, weights: str) -> Case:
-    is_real = element == F
-    gates = [w((2, 3), dtype=weights)] * 4 + [w((2, 2), dtype=weights)] * 4
-    biases = [c([5, 6], F if is_real else I32, () if is_real else (0.125,))] * 4
-    cell = t((1, 2), F if is_real else I16, None if is_real else 2**-11, variable=True)
-    hidden = t((1, 2), element, variable=True)
-    operands = (t((1, 4, 3), element), *gates, *(None,) * 3, *biases, *(None,) * 2, hidden, cell)
-    options = {"fused_activation_function": 4, "cell_clip": 2.0, "time_major": False}
-    return Case(
-        "UNIDIRECTIONAL_SEQUENCE_LSTM", (*operands, *(None,) * 4), (t((1, 4, 2), element),), options
-    )
 
 
 def _detection(dtype: str, is_regular: bool, is_open: bool = False) -> Case:
@@ -110,6 +98,7 @@ _POOL = {"filter_height": 2, "filter_width": 3, **_SQUARE}
 _CONV = {"stride_h": 1, "stride_w": 2}
 
 CASES: dict[str, tuple[Case, ...]] = {
+    **RECURRENT,
     "activation": (
         _one("ABS"), _one("ELU", F), _one("RELU"), _one("RELU", F), _one("RELU_N1_TO_1", F),
         _one("RELU_N1_TO_1"), _one("RELU_0_TO_1", UI8), _one("RELU6"), _one("RELU6", F),
@@ -197,7 +186,6 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("CONCATENATION", (t(), t((2, 1))), (t((2, 4)),), {"axis": -1}),
         Case("PACK", (t(), t()), (t((2, 2, 3)),), {"axis": 1, "values_count": 2}),
     ),
-    "lstm": (_lstm(I8, I8), _lstm(F, F), _lstm(F, I8)),
     "matmul": (
         Case("FULLY_CONNECTED", (t((2, 6)), w((3, 6), 3), c([5, 6, 7])), (t((2, 3)),),
              {"fused_activation_function": 1, "keep_num_dims": False}),
