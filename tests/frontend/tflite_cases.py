@@ -218,6 +218,9 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("QUANTIZE", (_real(2, 3),), (t(),)), Case("QUANTIZE", (t(),), (t(kind=UI8),)),
         Case("DEQUANTIZE", (t(),), (_real(2, 3),)),
         Case("DEQUANTIZE", (w((2, 3)),), (_real(2, 3),)),
+        *(Case("FAKE_QUANT", (x,), (_real(2, 3),),
+               {"min": -1.0, "max": 2.0, "num_bits": bits, "narrow_range": False})
+          for x, bits in ((_real(2, 3), 8), (_real(2, 3), 12), (w((2, 3), dtype=F), 4))),
     ),
     "reduction": (
         Case("MEAN", (t((2, 3, 4)), c([1, -1])), (t((2,)),), {"keep_dims": False}),
