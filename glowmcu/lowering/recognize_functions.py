@@ -1,10 +1,10 @@
 """What exporters write in steps becomes one operator: normalized rows, GELU, SiLU, scaled scores.
 
 (x - mean) / sqrt(mean((x - mean)^2) + epsilon) along the last axis is a normalization of rows;
-so is x / max(|x|, epsilon) along any axis, times the root of its length; x / (1 + |x|) is `softsign`;
+so is x / max(|x|, epsilon) along any axis, but for a factor;
 x / 2 * (1 + erf(x / sqrt(2))), its factors in any order, is `gelu`; x * sigmoid(a * x) is `swish`;
-a softmax takes the factor of its operand. Each step of its own would round to 8 bits, and there is
-no division of integers at all.
+x / (1 + |x|) is `softsign`; a softmax takes the factor of its operand. Each step of its own would
+round to 8 bits, and there is no division of integers at all.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def import_cumsum(state: Import, op: NodeRecord) -> None:
     x = state.value(op, 0)
     axis = positive_axis(op, required_integers(state, op, 1, "", "its axis")[0], x.type.rank)
     exclusive, reverse = map(op.flag, ("exclusive", "reverse"))
-    state.emit(op, CumSum(axis, exclusive, reverse), [x])
+    state.emit(op, CumSum(axis, exclusive, reverse, exact=True), [x])
 
 
 @importer("TopK")
