@@ -226,6 +226,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("ArgMax", x(2, 3, 4), axis=1, keepdims=0, select_last_index=0),
         op("ArgMin", x(2, 3), axis=1, keepdims=1, select_last_index=1),
         op("CumSum", x(2, 3), c(1), exclusive=1, reverse=0),
+        op("CumProd", x(2, 3), c(1), exclusive=1, reverse=0),
         op("TopK", x(2, 3), c([2]), out=2, axis=0, largest=0), op("TopK", x(2, 3), out=2, k=2,
             opset=9),
     ),

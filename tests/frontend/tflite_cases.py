@@ -224,6 +224,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "reduction": (
         Case("MEAN", (t((2, 3, 4)), c([1, -1])), (t((2,)),), {"keep_dims": False}),
+        Case("REDUCE_PROD", (t(), c([1])), (t((2,)),), {"keep_dims": False}),
         Case("REDUCE_ANY", (t((2, 3), BOOL), c([1])), (t((2, 1), BOOL),), {"keep_dims": True}),
     ),
     "resize": tuple(
@@ -282,6 +283,8 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "select_operators": (
         Case("CUSTOM FlexErf", (_real(2, 3),), (_real(2, 3),)),
+        Case("CUSTOM FlexCumprod", (_real(2, 3), c(1)), (_real(2, 3),),
+             attributes={"exclusive": True, "reverse": False}),
         Case("CUSTOM FlexBitwiseAnd", (t(kind=I32), t(kind=I32)), (t(kind=I32),)),
         Case("CUSTOM FlexAvgPool3D", (_real(1, 2, 4, 4, 2),), (_real(1, 1, 2, 2, 2),),
              attributes={"ksize": (1, 2, 2, 2, 1), "strides": (1, 2, 2, 2, 1),

@@ -1,4 +1,4 @@
-"""ArgMax, ArgMin, CumSum, TopK and Hardmax of ONNX equal onnxruntime."""
+"""ArgMax, ArgMin, CumSum, CumProd, TopK and Hardmax of ONNX equal onnxruntime."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glowmcu.ir.graph import Graph
 from glowmcu.pipeline import compile_model, reference_graph
 from glowmcu.verify.host import Host
 from tests.support.check_model import check_model, write_bundle
-from tests.support.onnx_models import Nodes, finished, onnx_model, run_onnxruntime
+from tests.support.onnx_models import Nodes, finished, onnx_model, run_onnxruntime, run_reference
 
 # With ties: few different values.
 TIES = np.random.default_rng(5).integers(-2, 3, (3, 5, 4))
@@ -88,6 +88,20 @@ def test_running_sums_of_a_far_smaller_scale_stay_float() -> None:
 def test_sums_that_leave_int32_stay_float() -> None:
     data = between_pairs((1 << 16, 1), 0, 0, 0, "int16")
     assert is_real(reference_graph(data, "m.onnx"))
+
+
+@pytest.mark.parametrize(("exclusive", "reverse"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+@pytest.mark.parametrize(("shape", "axis"), [((3, 5, 4), 1), ((2, 33), -1), ((1, 4), 0)])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_running_products(
+    shape: tuple[int, ...], axis: int, exclusive: int, reverse: int, dtype: str
+) -> None:
+    """onnxruntime has no such operator."""
+    operands = [("x", dtype, shape), np.array(axis, np.int64)]
+    attributes = {"exclusive": exclusive, "reverse": reverse}
+    data = onnx_model("CumProd", operands, attributes, opset=26)
+    x = np.random.default_rng(3).uniform(0.5, 3, shape).astype(dtype)
+    check_model(data, [[x]], run_reference)
 
 
 @pytest.mark.parametrize("largest", [0, 1], ids=["smallest", "largest"])
