@@ -39,7 +39,9 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("Shrink", x(2, 3), lambd=1.5, bias=0.5), op("Swish", x(2, 3), alpha=2.0),
         op("ThresholdedRelu", x(2, 3), alpha=2.0),
     ),
-    "cast": (op("Cast", x(2), to=6), op("CastLike", x(2), x(3, dtype=_BOOL))),
+    "cast": (
+        op("Cast", x(2), to=6), op("CastLike", x(2), x(3, dtype=_BOOL)), op("BitCast", x(2), to=6),
+    ),
     "comparison": (
         op("Less", x(2, 3), x(3)), op("And", x(2, dtype=_BOOL), x(2, dtype=_BOOL)),
         op("Not", x(2, dtype=_BOOL)), op("Where", x(3, dtype=_BOOL), x(2, 3), x(2, 1)),

@@ -110,7 +110,9 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "angle": (_two("ATAN2", F),),
     "bitwise": (_two("BITWISE_XOR", I32), _two("RIGHT_SHIFT", I32)),
-    "cast": (Case("CAST", (t(kind=I32),), (t(kind=F),)),),
+    "cast": (
+        Case("CAST", (t(kind=I32),), (t(kind=F),)), Case("BITCAST", (t(kind=I32),), (t(kind=F),)),
+    ),
     "circular_buffer": (
         Case(
             "CUSTOM CIRCULAR_BUFFER", (t((1, 1, 2, 3)),), (t((1, 4, 2, 3), variable=True),), None,
@@ -167,6 +169,10 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "detection": (_detection(F, is_regular=False), _detection(UI8, is_regular=True),
                   *(_detection(F, regular, is_open=True) for regular in (False, True))),
+    "diagonal": (
+        Case("MATRIX_DIAG", (t(),), (t((2, 3, 3)),)),
+        Case("MATRIX_SET_DIAG", (_real(2, 3, 4), _real(2, 3)), (_real(2, 3, 4),)),
+    ),
     "elementwise": (
         _two("ADD", fused_activation_function=1), _two("SUB", F), _two("MUL", I32), _two("DIV", F),
         _two("SQUARED_DIFFERENCE"), _two("MAXIMUM"), _two("PRELU"), _two("POW", F),
@@ -246,6 +252,14 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("ONE_HOT", (t((), I32), c(1), c(1, F), c(0, F)), (_real(1),), {"axis": 0}),
         Case("ONE_HOT", (t((2, 2), I64), c([3]), c([1], F), c([0], F)), (_real(2, 3, 2),),
              {"axis": 1}),
+        Case("SPARSE_TO_DENSE", (c([[0, 1], [2, 2]]), c([3, 4]), _real(2), c(-1, F)),
+             (_real(3, 4),)),
+        Case("SPARSE_TO_DENSE", (t((2,), I64), c([4]), t((), I32), c(0)), (t((4,), I32),)),
+    ),
+    "segments": (
+        Case("SEGMENT_SUM", (_real(3, 2), c([0, 0, 1])), (_real(2, 2),)),
+        Case("UNSORTED_SEGMENT_MAX", (_real(3, 2), c([0, 2, 0]), c(3)), (_real(3, 2),)),
+        Case("UNSORTED_SEGMENT_SUM", (t((2, 2), I32), t((2,), I64), c([2])), (t((2, 2), I32),)),
     ),
     "sequences": (
         Case("REVERSE_SEQUENCE", (t((2, 3, 4)), c([3, 1])), (t((2, 3, 4)),),
