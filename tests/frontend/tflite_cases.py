@@ -202,6 +202,12 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("FULLY_CONNECTED", (t((2, 1)), w((3, 1))), (t((2, 3)),), {"keep_num_dims": True}),
         Case("BATCH_MATMUL", (t((2, 3)), t((4, 3))), (t((2, 4)),), {"adj_x": False, "adj_y": True}),
     ),
+    "non_max_suppression": tuple(
+        Case(f"NON_MAX_SUPPRESSION_V{version}",
+             (_real(5, 4), _real(5), c(3), c(0.5, F), c(0.25, F), *sigma),
+             (t((3,), I32), *scores, t((), I32)))
+        for version, sigma, scores in ((4, (), ()), (5, (c(0, F),), (_real(3),)))
+    ),
     "normalization": (
         Case("SOFTMAX", (t(),), (t((2, 3), I8, 1 / 256, -128),), {"beta": 1.5}),
         Case("LOG_SOFTMAX", (t(),), (t((2, 3), I8, 1 / 16, 127),)),
