@@ -70,7 +70,7 @@ class BitCast(Operation):
         x, out = signature.inputs[0], signature.output
         if x.element.size_bytes != out.element.size_bytes:
             raise OperationError(f"expected elements of one size, got {x} and {out}")
-        if ElementType.BOOL in (x.element, out.element):
+        if out.element is ElementType.BOOL is not x.element:
             raise OperationError("a bool has no other bits than 0 and 1")
 
     def evaluate(
