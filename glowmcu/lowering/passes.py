@@ -16,6 +16,7 @@ from glowmcu.ir.graph import Graph, VerificationError
 from glowmcu.lowering import (
     compare_features_as_stored,
     drop_biases_without_effect,
+    expand_running_sums,
     fold_clamp_into_producer,
     fold_constants,
     fold_fixed_states,
@@ -61,6 +62,7 @@ PASSES: tuple[NamedPass, ...] = (
     ("fold_constants", fold_constants.run),
     ("recognize_dense_layers", recognize_dense_layers.run),
     ("drop_biases_without_effect", drop_biases_without_effect.run),
+    ("expand_running_sums", expand_running_sums.run),
     ("narrow_states", narrow_states.run),
     ("simplify_positions", simplify_positions.run),
     ("remove_identities", remove_identities.run),

@@ -1,9 +1,10 @@
 """What exporters write in steps becomes one operator: normalized rows, GELU, SiLU, scaled scores.
 
 (x - mean) / sqrt(mean((x - mean)^2) + epsilon) along the last axis is a normalization of rows;
+so is x / max(|x|, epsilon) along any axis, but for a factor;
 x / 2 * (1 + erf(x / sqrt(2))), its factors in any order, is `gelu`; x * sigmoid(a * x) is `swish`;
-a softmax takes the factor of its operand. Each step of its own would round to 8 bits, and there is
-no division of integers at all.
+x / (1 + |x|) is `softsign`; a softmax takes the factor of its operand. Each step of its own would
+round to 8 bits, and there is no division of integers at all.
 """
 
 from __future__ import annotations
@@ -11,26 +12,34 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.rewriting import Context, rewrite
 from glowmcu.ir.types import ElementType
+from glowmcu.ops.activation import Abs, Relu
 from glowmcu.ops.division import Div
-from glowmcu.ops.elementwise import Add, Mul, SquaredDifference, Sub
+from glowmcu.ops.elementwise import Add, Maximum, Mul, SquaredDifference, Sub
 from glowmcu.ops.moments import MeanVarianceNormalization
 from glowmcu.ops.normalization import Softmax
-from glowmcu.ops.parametric_activation import Swish
+from glowmcu.ops.parametric_activation import Softsign, Swish
+from glowmcu.ops.real import FLOAT_MAX
 from glowmcu.ops.real_functions import Erf, Power, Reciprocal, Sqrt, Square
-from glowmcu.ops.reduction import Mean
+from glowmcu.ops.reduction import Mean, ReduceSumSquare, Sum
+from glowmcu.ops.tiling import BroadcastTo
 from glowmcu.ops.transcendental import Gelu, Logistic, Rsqrt
+from glowmcu.ops.transpose import Transpose
 
 #: Factors that are meant to be 1, 1/2 and sqrt(1/2) are so in float32 or a digit less.
 _NEAR = 1e-4
+#: What keeps a length from being 0, and no more: vectors that are shorter may become longer.
+_LEAST_LENGTH = 1e-6
 
 
 def run(graph: Graph) -> Graph:
     """The graph with one operator for each such chain."""
-    return rewrite(graph, _normalize, _gelu, _swish, _softmax)
+    return rewrite(graph, _normalize, _to_unit_length, _gelu, _swish, _softsign, _softmax)
 
 
 def _normalize(context: Context, node: Node) -> Sequence[Value] | None:
@@ -126,6 +135,80 @@ def _squared(node: Node) -> Value | None:
         return x
     is_product = isinstance(op, Mul) and op.clamp is None and node.inputs[1] is x
     return x if is_product else None
+
+
+def _to_unit_length(context: Context, node: Node) -> Sequence[Value] | None:
+    """A quotient of x and the root of the sum of its squares along one axis, or a product with the
+    inverse.
+    """
+    for x, squares, least in _by_lengths(context, node):
+        axis = _axis_of_squares(context, squares, x)
+        if axis is None or least > _LEAST_LENGTH**2 or x.type != node.output.type:
+            continue
+        last = x.type.rank - 1
+        swap = list(range(last + 1))
+        swap[axis], swap[last] = last, axis
+        order, is_last = Transpose(tuple(swap)), axis == last
+        type_ = x.type.with_shape(tuple(x.type.shape[place] for place in swap))
+        depth = x.type.shape[axis]
+        rows = x if is_last else context.add(order, [x], [type_])[0]
+        operation = MeanVarianceNormalization(max(least, 0.0) / depth, False)
+        (rows,) = context.add(operation, [rows], [type_])
+        factor = np.full((1,) * x.type.rank, depth**-0.5, np.float32)
+        (rows,) = context.add(Mul(), [rows, context.add_constant(factor)], [type_])
+        return [rows] if is_last else context.add(order, [rows], [x.type])
+    return None
+
+
+def _by_lengths(context: Context, node: Node) -> Iterator[tuple[Value, Value, float]]:
+    """Dividends, each with the number whose root divides it, and the least that this may be."""
+    for x, square in _quotients(context, node):
+        yield x, *_at_least(context, square)
+    if isinstance(node.op, Div) and node.op.clamp is None:
+        length, least = _at_least(context, node.inputs[1])
+        root = _made_by(context, length, Sqrt)
+        if root is not None:
+            yield node.inputs[0], root.inputs[0], max(least, 0.0) ** 2
+
+
+def _at_least(context: Context, value: Value) -> tuple[Value, float]:
+    """x and the number where `value` is max(x, number), perhaps broadcast; else `value` and 0."""
+    node = context.producer(value)
+    if node is None or not all(item.type.element is ElementType.F32 for item in node.outputs):
+        return value, 0.0
+    if isinstance(node.op, BroadcastTo):
+        return _at_least(context, node.inputs[0])
+    if isinstance(node.op, Relu) and node.op.clamp[1] >= FLOAT_MAX:
+        return node.inputs[0], node.op.clamp[0]
+    found = _with_number(context, node) if isinstance(node.op, Maximum) else None
+    return (value, 0.0) if found is None else found
+
+
+def _axis_of_squares(context: Context, value: Value, x: Value) -> int | None:
+    """The axis along which `value` sums the squares of `x`, and that it keeps."""
+    node = context.producer(value)
+    if node is None or not isinstance(node.op, ReduceSumSquare | Sum) or not _is_real(node):
+        return None
+    squared: Value | None = node.inputs[0]
+    if isinstance(node.op, Sum):
+        inner = context.producer(node.inputs[0])
+        squared = None if inner is None else _squared(inner)
+    kept = tuple(1 if axis in node.op.axes else n for axis, n in enumerate(x.type.shape))
+    is_one = len(node.op.axes) == 1 and node.output.type.shape == kept
+    return node.op.axes[0] if is_one and squared is x else None
+
+
+def _softsign(context: Context, node: Node) -> Sequence[Value] | None:
+    """x / (1 + |x|)."""
+    if not isinstance(node.op, Div) or not _is_real(node) or node.op.clamp is not None:
+        return None
+    x, divisor = node.inputs
+    sum_ = _made_by(context, divisor, Add)
+    found = None if sum_ is None else _with_number(context, sum_)
+    size = None if found is None or found[1] != 1.0 else _made_by(context, found[0], Abs)
+    if size is None or size.inputs[0] is not x:
+        return None
+    return context.add(Softsign(), [x], [node.output.type])
 
 
 def _gelu(context: Context, node: Node) -> Sequence[Value] | None:

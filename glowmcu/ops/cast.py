@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from glowmcu.ir.operation import Array, Operation, Rounding, Signature
+from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
 from glowmcu.ops.ranges import enumerated, is_enumerable, unrestricted
@@ -56,3 +56,27 @@ def _has_same_bits(x: ElementType, out: ElementType) -> bool:
     """Integers with and without a sign."""
     kinds = {x.numpy.kind, out.numpy.kind}
     return kinds <= {"i", "u"} and x.size_bytes == out.size_bytes
+
+
+@operation("bitcast")
+class BitCast(Operation):
+    """The same bits as elements of another type of the same size: a view."""
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        (x,) = inputs
+        return (x.shape,)
+
+    def verify(self, signature: Signature) -> None:
+        x, out = signature.inputs[0], signature.output
+        if x.element.size_bytes != out.element.size_bytes:
+            raise OperationError(f"expected elements of one size, got {x} and {out}")
+        if out.element is ElementType.BOOL is not x.element:
+            raise OperationError("a bool has no other bits than 0 and 1")
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        return (inputs[0].view(signature.output.element.numpy),)
+
+    def aliases(self, signature: Signature) -> Mapping[int, int]:
+        return {0: 0}

@@ -1,4 +1,5 @@
-"""`detection_postprocess`: boxes from codes and anchors, and which of them are detections.
+"""`detection_postprocess`: boxes from codes and anchors, and which of them are detections;
+`non_max_suppression`: the second half alone.
 
 A code (y, x, h, w) becomes the corners of a box in double; of boxes that overlap by more than a
 threshold the one with the higher score stays (non-maximum suppression), in `fast` for the best
@@ -101,16 +102,7 @@ class DetectionPostprocess(Operation):
         raise AssertionError(f"{self.name} has no meaning")
 
     def _suppressed(self, boxes: Array, scores: Array, most: int) -> list[int]:
-        """Boxes that stay, best first: of one class."""
-        kept = np.flatnonzero(scores >= np.float32(self.score_threshold))
-        order = kept[np.argsort(-scores[kept], kind="stable")]
-        found: list[int] = []
-        while order.size and len(found) < most:
-            best, order = int(order[0]), order[1:]
-            found.append(best)
-            overlaps = intersection_over_union(boxes[best], boxes[order])
-            order = order[~(overlaps > np.float32(self.iou_threshold))]
-        return found
+        return suppressed(boxes, scores, most, self.score_threshold, self.iou_threshold)
 
 
 @operation("detection_postprocess_fast")
@@ -173,6 +165,75 @@ class RegularDetection(DetectionPostprocess):
             best += [(box, class_, column[box]) for box in found]
             best = sorted(best, key=lambda item: -item[2])[: self.most]
         return list(enumerate(best))
+
+
+@operation("non_max_suppression")
+@dataclass(frozen=True)
+class NonMaxSuppression(Operation):
+    """Operands: boxes (batches, n, 4) as ymin, xmin, ymax, xmax in order, and scores (batches,
+    classes, n); f32. Results: rows of batch, class and box, i32 (batches * classes * `most`, 3),
+    and how many they are (1,); -1 behind the last.
+
+    `most` boxes of a class stay, best first, whose scores are `score_threshold` or more; of two
+    that overlap by more than `iou_threshold` the better one.
+    """
+
+    most: int = 1
+    score_threshold: float = -math.inf
+    iou_threshold: float = 1.0
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        boxes, scores = inputs
+        if boxes.rank != 3 or boxes.shape[1] < 1 or boxes.shape[2] != 4:
+            raise OperationError(f"expected boxes (batches, boxes, 4), got {boxes}")
+        expected = (boxes.shape[0], boxes.shape[1])
+        if scores.rank != 3 or (scores.shape[0], scores.shape[2]) != expected:
+            raise OperationError(f"expected scores of {boxes}, got {scores}")
+        if self.most < 1 or 0 in scores.shape:
+            raise OperationError(f"no box can stay: {self.most} of a class, scores {scores}")
+        if math.isnan(self.score_threshold) or math.isnan(self.iou_threshold):
+            raise OperationError("a threshold is not a number")
+        return (scores.shape[0] * scores.shape[1] * self.most, 3), (1,)
+
+    def verify(self, signature: Signature) -> None:
+        for type_ in signature.inputs:
+            if type_.element is not ElementType.F32:
+                raise OperationError(f"expected float32 operands, got {type_}")
+        for type_ in signature.outputs:
+            if type_.element is not ElementType.I32:
+                raise OperationError(f"expected i32 results, got {type_}")
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        boxes, scores = inputs
+        found = [
+            (batch, class_, box)
+            for batch in range(len(scores))
+            for class_ in range(scores.shape[1])
+            for box in suppressed(
+                boxes[batch], scores[batch, class_], self.most, self.score_threshold,
+                self.iou_threshold,
+            )
+        ]  # fmt: skip
+        rows = np.full(signature.outputs[0].shape, -1, np.int32)
+        rows[: len(found)] = np.array(found, np.int32).reshape(-1, 3)
+        return rows, np.array([len(found)], np.int32)
+
+
+def suppressed(
+    boxes: Array, scores: Array, most: int, score_threshold: float, iou_threshold: float
+) -> list[int]:
+    """Boxes that stay, best first: of one class."""
+    kept = np.flatnonzero(scores >= np.float32(score_threshold))
+    order = kept[np.argsort(-scores[kept], kind="stable")]
+    found: list[int] = []
+    while order.size and len(found) < most:
+        best, order = int(order[0]), order[1:]
+        found.append(best)
+        overlaps = intersection_over_union(boxes[best], boxes[order])
+        order = order[~(overlaps > np.float32(iou_threshold))]
+    return found
 
 
 def decoded(codes: Array, anchors: Array, scales: Sequence[float]) -> Array:

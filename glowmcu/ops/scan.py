@@ -12,13 +12,16 @@ import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
-from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType
+from glowmcu.ops.broadcasting import expect_quantized, largest_offset
 from glowmcu.ops.fixed_point import (
+    INT32_MAX,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     saturate,
     wrap_int32,
 )
+from glowmcu.ops.quantization import Requantize
 from glowmcu.ops.reduction import is_plain
 from glowmcu.ops.registry import operation
 
@@ -82,8 +85,17 @@ class ArgMin(ArgExtreme):
         return np.asarray(x.argmin(self.axis))
 
 
+def has_plain_sums(x: TensorType) -> bool:
+    """Whether numbers of the type are added as they are: real ones, and integers without a zero
+    point that have room for sums.
+    """
+    return is_plain(x) or (x.element is ElementType.I32 and x.zero_point == 0)
+
+
 #: Fraction bits of the running sum: its inputs are shifted by 20 and halved.
 CUMSUM_FRACTION_BITS = 19
+#: Of exact sums.
+_TOTAL_FRACTION_BITS = 8
 
 
 @operation("cumsum")
@@ -93,13 +105,15 @@ class CumSum(Operation):
     the end if `reverse`.
 
     As in TFLM the sum of int8 starts at -x_zp (not at 0) and is an int32 with 19 fraction bits that
-    wraps: exact for 16 elements of any value, for more where the sums stay below 4096 steps. Real
-    numbers are added one by one in float32; plain int32 and int64 wrap.
+    wraps: exact for 16 elements of any value, for more where the sums stay below 4096 steps. Those
+    that are `exact` start at 0 and are, of int8 and int16. Real numbers are added one by one in
+    float32; plain int32 and int64 wrap, as does int32 of one scale without a zero point.
     """
 
     axis: int = 0
     exclusive: bool = False
     reverse: bool = False
+    exact: bool = False
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         _check_axis(self.axis, inputs[0])
@@ -107,7 +121,10 @@ class CumSum(Operation):
 
     def verify(self, signature: Signature) -> None:
         x, out = signature.inputs[0], signature.output
-        if is_plain(x) and is_plain(out) and x.element is out.element:
+        if has_plain_sums(x) and has_plain_sums(out) and x.with_shape(out.shape) == out:
+            return
+        if self.exact:
+            self._verify_exact(x, out)
             return
         for type_ in (x, out):
             if type_.element is not ElementType.I8 or type_.quantization is None:
@@ -121,8 +138,24 @@ class CumSum(Operation):
         return (0,)
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
-        """None: the int8 form has another zero and wraps, see above."""
-        return None
+        """None where the int8 form has another zero and wraps, see above."""
+        return QuantizationRule() if self.exact else None
+
+    def total_type(self, x: TensorType) -> TensorType:
+        """Of the exact sums of stored numbers, with bits of a fraction where there is room: a
+        change of scale would round small numbers twice.
+        """
+        room = INT32_MAX // max(x.shape[self.axis] * largest_offset(x), 1)
+        bits = min(room.bit_length() - 1, _TOTAL_FRACTION_BITS)
+        if bits < 0:
+            raise OperationError(f"sums of {x} leave int32")
+        return TensorType(x.shape, ElementType.I32, Quantization((x.scale / 2**bits,), (0,)))
+
+    def _verify_exact(self, x: TensorType, out: TensorType) -> None:
+        expect_quantized((x, out), ElementType.I8, ElementType.I16)
+        total = self.total_type(x)
+        for source, result in ((x, total), (total, out)):
+            Requantize().verify(Signature((source,), (result,)))
 
     def real_scale(self, signature: Signature) -> float:
         """Running sum to output scale."""
@@ -133,8 +166,13 @@ class CumSum(Operation):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         x, out = signature.inputs[0], signature.output
-        if is_plain(x):
+        if has_plain_sums(x):
             return (self._sums(inputs[0]),)
+        if self.exact:
+            total = self.total_type(x)
+            offsets = Requantize().evaluate(inputs, Signature((x,), (total,)), rounding)
+            sums = self._sums(offsets[0])
+            return Requantize().evaluate((sums,), Signature((total,), (out,)), rounding)
         sums = self._sums(inputs[0].astype(np.int64) - x.zero_point) - x.zero_point
         wrapped = wrap_int32(sums << CUMSUM_FRACTION_BITS)
         multiplier, shift = quantize_multiplier(self.real_scale(signature))

@@ -38,7 +38,7 @@ def unsupported() -> bytes:
     """Operators that are missing, custom ones, and one that is fine between them."""
     model = ModelBuilder()
     x = current = model.input("x", (1, 4), "int8", 0.5, 0)
-    kinds = ("CONV_3D_TRANSPOSE", "HASHTABLE", "RESHAPE", "RNN", "SEGMENT_SUM")
+    kinds = ("CONV_3D_TRANSPOSE", "HASHTABLE", "RESHAPE", "LSTM", "UNIQUE")
     for index, kind in enumerate(kinds):
         y = model.tensor(f"layer_{index}", (1, 4), "int8", 0.5, 0)
         model.op(kind, [current], [y])

@@ -39,7 +39,9 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("Shrink", x(2, 3), lambd=1.5, bias=0.5), op("Swish", x(2, 3), alpha=2.0),
         op("ThresholdedRelu", x(2, 3), alpha=2.0),
     ),
-    "cast": (op("Cast", x(2), to=6), op("CastLike", x(2), x(3, dtype=_BOOL))),
+    "cast": (
+        op("Cast", x(2), to=6), op("CastLike", x(2), x(3, dtype=_BOOL)), op("BitCast", x(2), to=6),
+    ),
     "comparison": (
         op("Less", x(2, 3), x(3)), op("And", x(2, dtype=_BOOL), x(2, dtype=_BOOL)),
         op("Not", x(2, dtype=_BOOL)), op("Where", x(3, dtype=_BOOL), x(2, 3), x(2, 1)),
@@ -57,6 +59,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("ConvTranspose", x(1, 4, 3, 5), w(4, 2, 2, 3), c([1, 2], _F), strides=[2, 1],
             pads=[1, 0, 0, 1], output_padding=[1, 0], dilations=[1, 2]),
         op("ConvTranspose", x(1, 4, 5), w(4, 3, 3), group=2, strides=[2], output_shape=[9]),
+        op("ConvTranspose", x(1, 2, 3, 3, 3), w(2, 2, 3, 2, 2), strides=[2, 1, 1]),
         op("ConvTranspose", x(1, 4, 5), x(4, 1, 3), group=4, strides=[2],
             auto_pad="SAME_UPPER"),
     ),
@@ -110,6 +113,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("GridSample", x(1, 2, 3, 4), x(1, 5, 6, 2), mode="linear", padding_mode="border",
             align_corners=1, opset=20),
         op("GridSample", x(2, 2, 3, 4), x(2, 5, 6, 2), mode="nearest", padding_mode="zeros"),
+        op("GridSample", x(1, 2, 3, 4), x(1, 5, 6, 2), padding_mode="reflection"),
     ),
     "joining": (op("Concat", x(2, 3), x(2, 1), axis=-1), op("Concat", x(2, 3), x(2, 3), axis=0)),
     "linear_algebra": (
@@ -226,6 +230,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         op("ArgMax", x(2, 3, 4), axis=1, keepdims=0, select_last_index=0),
         op("ArgMin", x(2, 3), axis=1, keepdims=1, select_last_index=1),
         op("CumSum", x(2, 3), c(1), exclusive=1, reverse=0),
+        op("CumProd", x(2, 3), c(1), exclusive=1, reverse=0),
         op("TopK", x(2, 3), c([2]), out=2, axis=0, largest=0), op("TopK", x(2, 3), out=2, k=2,
             opset=9),
     ),

@@ -109,6 +109,11 @@ _SVM = {
 }  # fmt: skip
 
 STRUCTURED: dict[str, tuple[Case, ...]] = {
+    "non_max_suppression": (
+        op("NonMaxSuppression", x(1, 5, 4), x(1, 2, 5), c([3]), c([0.5], "float32"),
+           c([0.25], "float32"), center_point_box=1),
+        op("NonMaxSuppression", x(2, 3, 4), x(2, 1, 3), c(2), center_point_box=0),
+    ),
     "control_flow": (
         replace(op("If", x(dtype=_BOOL), x(2), **_BRANCHES), taken=1),
         replace(op("If", c([True], _BOOL), x(2), **_BRANCHES), taken=1),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.frontend.tflite_damage import Case, c, t, w
+from tests.frontend.tflite_recurrent_cases import RECURRENT
 
 F, I8, UI8, I16, I32, I64, BOOL = (
     "FLOAT32", "INT8", "UINT8", "INT16", "INT32", "INT64", "BOOL",
@@ -45,19 +46,6 @@ def _svdf(element: str, weights: str, bias: str) -> Case:
         ),
         (t((1, 2), element),), {"rank": 2, "fused_activation_function": 1},
     )  # fmt: skip
-
-
-def _lstm(element: str, weights: str) -> Case:
-    is_real = element == F
-    gates = [w((2, 3), dtype=weights)] * 4 + [w((2, 2), dtype=weights)] * 4
-    biases = [c([5, 6], F if is_real else I32, () if is_real else (0.125,))] * 4
-    cell = t((1, 2), F if is_real else I16, None if is_real else 2**-11, variable=True)
-    hidden = t((1, 2), element, variable=True)
-    operands = (t((1, 4, 3), element), *gates, *(None,) * 3, *biases, *(None,) * 2, hidden, cell)
-    options = {"fused_activation_function": 4, "cell_clip": 2.0, "time_major": False}
-    return Case(
-        "UNIDIRECTIONAL_SEQUENCE_LSTM", (*operands, *(None,) * 4), (t((1, 4, 2), element),), options
-    )
 
 
 def _detection(dtype: str, is_regular: bool, is_open: bool = False) -> Case:
@@ -110,6 +98,7 @@ _POOL = {"filter_height": 2, "filter_width": 3, **_SQUARE}
 _CONV = {"stride_h": 1, "stride_w": 2}
 
 CASES: dict[str, tuple[Case, ...]] = {
+    **RECURRENT,
     "activation": (
         _one("ABS"), _one("ELU", F), _one("RELU"), _one("RELU", F), _one("RELU_N1_TO_1", F),
         _one("RELU_N1_TO_1"), _one("RELU_0_TO_1", UI8), _one("RELU6"), _one("RELU6", F),
@@ -121,7 +110,9 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "angle": (_two("ATAN2", F),),
     "bitwise": (_two("BITWISE_XOR", I32), _two("RIGHT_SHIFT", I32)),
-    "cast": (Case("CAST", (t(kind=I32),), (t(kind=F),)),),
+    "cast": (
+        Case("CAST", (t(kind=I32),), (t(kind=F),)), Case("BITCAST", (t(kind=I32),), (t(kind=F),)),
+    ),
     "circular_buffer": (
         Case(
             "CUSTOM CIRCULAR_BUFFER", (t((1, 1, 2, 3)),), (t((1, 4, 2, 3), variable=True),), None,
@@ -178,6 +169,10 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "detection": (_detection(F, is_regular=False), _detection(UI8, is_regular=True),
                   *(_detection(F, regular, is_open=True) for regular in (False, True))),
+    "diagonal": (
+        Case("MATRIX_DIAG", (t(),), (t((2, 3, 3)),)),
+        Case("MATRIX_SET_DIAG", (_real(2, 3, 4), _real(2, 3)), (_real(2, 3, 4),)),
+    ),
     "elementwise": (
         _two("ADD", fused_activation_function=1), _two("SUB", F), _two("MUL", I32), _two("DIV", F),
         _two("SQUARED_DIFFERENCE"), _two("MAXIMUM"), _two("PRELU"), _two("POW", F),
@@ -197,7 +192,6 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("CONCATENATION", (t(), t((2, 1))), (t((2, 4)),), {"axis": -1}),
         Case("PACK", (t(), t()), (t((2, 2, 3)),), {"axis": 1, "values_count": 2}),
     ),
-    "lstm": (_lstm(I8, I8), _lstm(F, F), _lstm(F, I8)),
     "matmul": (
         Case("FULLY_CONNECTED", (t((2, 6)), w((3, 6), 3), c([5, 6, 7])), (t((2, 3)),),
              {"fused_activation_function": 1, "keep_num_dims": False}),
@@ -207,6 +201,12 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("FULLY_CONNECTED", (t((6,)), w((3, 6))), (t((3,)),), {"keep_num_dims": True}),
         Case("FULLY_CONNECTED", (t((2, 1)), w((3, 1))), (t((2, 3)),), {"keep_num_dims": True}),
         Case("BATCH_MATMUL", (t((2, 3)), t((4, 3))), (t((2, 4)),), {"adj_x": False, "adj_y": True}),
+    ),
+    "non_max_suppression": tuple(
+        Case(f"NON_MAX_SUPPRESSION_V{version}",
+             (_real(5, 4), _real(5), c(3), c(0.5, F), c(0.25, F), *sigma),
+             (t((3,), I32), *scores, t((), I32)))
+        for version, sigma, scores in ((4, (), ()), (5, (c(0, F),), (_real(3),)))
     ),
     "normalization": (
         Case("SOFTMAX", (t(),), (t((2, 3), I8, 1 / 256, -128),), {"beta": 1.5}),
@@ -230,9 +230,13 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("QUANTIZE", (_real(2, 3),), (t(),)), Case("QUANTIZE", (t(),), (t(kind=UI8),)),
         Case("DEQUANTIZE", (t(),), (_real(2, 3),)),
         Case("DEQUANTIZE", (w((2, 3)),), (_real(2, 3),)),
+        *(Case("FAKE_QUANT", (x,), (_real(2, 3),),
+               {"min": -1.0, "max": 2.0, "num_bits": bits, "narrow_range": False})
+          for x, bits in ((_real(2, 3), 8), (_real(2, 3), 12), (w((2, 3), dtype=F), 4))),
     ),
     "reduction": (
         Case("MEAN", (t((2, 3, 4)), c([1, -1])), (t((2,)),), {"keep_dims": False}),
+        Case("REDUCE_PROD", (t(), c([1])), (t((2,)),), {"keep_dims": False}),
         Case("REDUCE_ANY", (t((2, 3), BOOL), c([1])), (t((2, 1), BOOL),), {"keep_dims": True}),
     ),
     "resize": tuple(
@@ -254,6 +258,14 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case("ONE_HOT", (t((), I32), c(1), c(1, F), c(0, F)), (_real(1),), {"axis": 0}),
         Case("ONE_HOT", (t((2, 2), I64), c([3]), c([1], F), c([0], F)), (_real(2, 3, 2),),
              {"axis": 1}),
+        Case("SPARSE_TO_DENSE", (c([[0, 1], [2, 2]]), c([3, 4]), _real(2), c(-1, F)),
+             (_real(3, 4),)),
+        Case("SPARSE_TO_DENSE", (t((2,), I64), c([4]), t((), I32), c(0)), (t((4,), I32),)),
+    ),
+    "segments": (
+        Case("SEGMENT_SUM", (_real(3, 2), c([0, 0, 1])), (_real(2, 2),)),
+        Case("UNSORTED_SEGMENT_MAX", (_real(3, 2), c([0, 2, 0]), c(3)), (_real(3, 2),)),
+        Case("UNSORTED_SEGMENT_SUM", (t((2, 2), I32), t((2,), I64), c([2])), (t((2, 2), I32),)),
     ),
     "sequences": (
         Case("REVERSE_SEQUENCE", (t((2, 3, 4)), c([3, 1])), (t((2, 3, 4)),),
@@ -291,6 +303,8 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "select_operators": (
         Case("CUSTOM FlexErf", (_real(2, 3),), (_real(2, 3),)),
+        Case("CUSTOM FlexCumprod", (_real(2, 3), c(1)), (_real(2, 3),),
+             attributes={"exclusive": True, "reverse": False}),
         Case("CUSTOM FlexBitwiseAnd", (t(kind=I32), t(kind=I32)), (t(kind=I32),)),
         Case("CUSTOM FlexAvgPool3D", (_real(1, 2, 4, 4, 2),), (_real(1, 1, 2, 2, 2),),
              attributes={"ksize": (1, 2, 2, 2, 1), "strides": (1, 2, 2, 2, 1),

@@ -7,6 +7,7 @@ import pytest
 
 from glowmcu.ir.interpreter import run_graph
 from tests.support.check_model import check_model
+from tests.support.onnx_models import onnx_model, run_onnxruntime
 from tests.support.oracle import run_litert_reference, run_tflm
 from tests.support.single_op import Tensor, single_op_model
 
@@ -63,3 +64,14 @@ def test_real_values_beyond_the_type_saturate(target: str) -> None:
 def test_real_values_to_bool_say_whether_they_differ_from_zero() -> None:
     x = np.array([[0.0, -0.0, 0.25, -3.0, np.inf]], np.float32)
     check_model(cast_model("float32", "bool", x.size), [[x]], run_litert_reference)
+
+
+@pytest.mark.parametrize(
+    ("source", "to"),
+    [("float32", 12), ("int32", 12), ("uint8", 12), ("uint32", 1), ("uint32", 6), ("uint32", 9)],
+)
+def test_onnx_casts_to_and_from_uint32(source: str, to: int) -> None:
+    numbers = {"float32": [0, 1.5, 7, 3e9], "int32": [1, -1, 5, 2**31 - 1], "uint8": [0, 1, 7, 200],
+               "uint32": [0, 1, 7, 2**32 - 1]}  # fmt: skip
+    x = np.array([numbers[source]], source)
+    check_model(onnx_model("Cast", [("x", source, x.shape)], {"to": to}), [[x]], run_onnxruntime)

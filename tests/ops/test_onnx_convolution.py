@@ -73,6 +73,23 @@ TRANSPOSED_CASES = {
     "two groups": Case((2, 4, 3, 3), (4, 3, 2, 2), {"group": 2, "strides": [2, 2]}),
     "groups of one channel": Case((1, 3, 3, 3), (3, 1, 3, 3), {"group": 3, "dilations": [2, 2]}),
 }
+VOLUMES = {
+    "stride 1": Case((2, 2, 3, 3, 4), (2, 3, 3, 2, 3)),
+    "stride 2, padded": Case(
+        (1, 3, 3, 4, 3), (3, 2, 3, 3, 3), {"strides": [2, 2, 1], "pads": [1, 1, 0, 1, 0, 1]}
+    ),
+    "fewer taps than the stride": Case(
+        (1, 2, 3, 2, 3),
+        (2, 2, 2, 2, 2),
+        {"strides": [3, 2, 3], "output_padding": [2, 0, 1]},
+        bias=False,
+    ),
+    "two groups, dilated": Case(
+        (1, 4, 3, 3, 3), (4, 3, 2, 2, 2), {"group": 2, "strides": [2, 1, 1], "dilations": [1, 2, 1]}
+    ),
+    "most of it cut off": Case((1, 1, 5, 3, 3), (1, 2, 3, 1, 1), {"pads": [3, 0, 0, 2, 0, 0]}),
+    "same": Case((1, 2, 3, 3, 3), (2, 1, 4, 3, 3), {"strides": [2] * 3, "auto_pad": "SAME_UPPER"}),
+}
 CASES = {
     **{f"Conv, {name}": ("Conv", case) for name, case in CONV_CASES.items()},
     **{
@@ -99,6 +116,11 @@ def test_known_weights(kind: str, case: Case) -> None:
     check_model(model_of(kind, case), oracle=run_onnxruntime, count=1)
 
 
+@pytest.mark.parametrize("case", VOLUMES.values(), ids=VOLUMES)
+def test_transposed_convolutions_of_volumes(case: Case) -> None:
+    check_model(model_of("ConvTranspose", case), oracle=run_onnxruntime, count=1)
+
+
 @pytest.mark.parametrize(("kind", "case"), CASES.values(), ids=CASES)
 def test_computed_weights(kind: str, case: Case) -> None:
     check_model(model_of(kind, case, computed=True), oracle=run_onnxruntime, count=1)
@@ -115,8 +137,16 @@ def test_known_weights_are_in_place_at_compile_time() -> None:
 REFUSED = {
     "four axes": ("Conv", Case((1, 1, 2, 2, 2, 2), (1, 1, 1, 1, 1, 1)), "Conv on"),
     "channels that do not fit": ("Conv", Case((1, 3, 4, 4), (2, 2, 1, 1)), "1 groups of 2"),
-    "transposed on three axes": (
-        "ConvTranspose", Case((1, 1, 2, 2, 2), (1, 1, 2, 2, 2)), "expected 1 or 2 spatial axes",
+    "transposed on four axes": (
+        "ConvTranspose", Case((1, 1, *(2,) * 4), (1, 1, *(2,) * 4)), "expected 1 to 3 spatial axes",
+    ),
+    "transposed, planes apart": (
+        "ConvTranspose", Case((1, 1, 4, 4, 4), (1, 1, 2, 2, 2), {"dilations": [2, 1, 1]}),
+        "planes of volumes have no dilation",
+    ),
+    "transposed, planes far apart": (
+        "ConvTranspose", Case((1, 1, 4, 4, 4), (1, 1, 2, 2, 2), {"strides": [17, 1, 1]}),
+        "a stride of 17 planes",
     ),
     "padding larger than the result": (
         "ConvTranspose", Case((1, 1, 2, 2), (1, 1, 1, 1), {"pads": [1, 1, 1, 1]}), "a result of",

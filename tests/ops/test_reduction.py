@@ -8,6 +8,7 @@ import pytest
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.ir.interpreter import run_graph
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
 from tests.support.oracle import run_litert_reference, run_tflm
@@ -142,3 +143,37 @@ def test_a_sum_that_could_leave_int32_is_refused() -> None:
         compile_model(data, "m.tflite", Options("m"))
     assert "GM502" in str(caught.value)
     assert "a sum of 16777216 elements can reach 2197815296" in str(caught.value)
+
+
+@pytest.mark.parametrize("axes", [(1,), (0, 2)], ids=["one axis", "two axes"])
+@pytest.mark.parametrize(("dtype", "scales"), [("int8", (0.01, 0.02)), ("int16", (4e-5, 1e-4))])
+def test_products_of_stored_numbers_are_the_nearest_to_the_real_ones(
+    dtype: str, scales: tuple[float, float], axes: tuple[int, ...]
+) -> None:
+    """LiteRT rounds after every factor, and is off by some steps."""
+    shape = (2, 4, 2)
+    kept = tuple(n for axis, n in enumerate(shape) if axis not in axes)
+    x, y = Tensor(shape, dtype, scales[0]), Tensor(kept, dtype, scales[1])
+    data = single_op_model("REDUCE_PROD", [x, ints(*axes)], [y], {"keep_dims": False})
+    graph = check_model(data).imported
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    stored = np.random.default_rng(4).integers(low, high, shape, dtype)
+    (found,) = run_graph(graph, [stored])
+    offsets = stored.astype(float) - x.quantization[1]
+    real = np.prod(offsets * scales[0], axes) / scales[1] + y.quantization[1]
+    assert np.abs(found - np.clip(real, low, high)).max() <= 0.51
+    (litert,) = run_litert_reference(data, [stored])
+    assert np.abs(found.astype(int) - litert).max() <= (high - low) / 50
+
+
+@pytest.mark.parametrize("kind", ["FLOOR_DIV", "FLOOR_MOD"])
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_quotients_of_plain_integers_are_rounded_down(kind: str, dtype: str) -> None:
+    x = Tensor((2, 40), dtype, None)
+    data = single_op_model(kind, [x, x], [x])
+    random, limits = np.random.default_rng(5), np.iinfo(dtype)
+    a = random.integers(limits.min, limits.max, (2, 40), dtype)
+    b = random.choice(np.array([-7, -1, 1, 2, 3, 100, limits.max], dtype), (2, 40))
+    a[0, 0], b[0, 0] = limits.min, 2
+    a[b == -1] = np.maximum(a[b == -1], -limits.max)
+    check_model(data, [[a, b]], run_litert_reference)

@@ -62,6 +62,27 @@ def test_bits_of_two_tensors(name: str, function: Callable[..., Array]) -> None:
     check_model(data, oracle=lambda _, inputs: [function(*inputs)])
 
 
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_products(exclusive: bool, reverse: bool) -> None:
+    builder = ModelBuilder()
+    x = builder.input("x", (2, 5, 3), "float32")
+    axis, y = builder.constant("axis", np.int32([-2])), builder.tensor("y", (2, 5, 3), "float32")
+    attributes = {"exclusive": exclusive, "reverse": reverse}
+    builder.custom_op("FlexCumprod", [x, axis], [y], select_options("Cumprod", attributes))
+    builder.output(y)
+
+    def oracle(_: bytes, inputs: Sequence[Array]) -> list[Array]:
+        ordered = inputs[0][:, ::-1] if reverse else inputs[0]
+        if exclusive:
+            ones = np.ones((2, 1, 3), np.float32)
+            ordered = np.concatenate([ones, ordered[:, :-1]], 1)
+        products = np.cumprod(ordered, 1, dtype=np.float32)
+        return [products[:, ::-1] if reverse else products]
+
+    check_model(builder.finish(), oracle=oracle)
+
+
 def pooled(
     x: Array, kernel: Sequence[int], strides: Sequence[int], same: bool, is_max: bool
 ) -> Array:

@@ -26,10 +26,13 @@ CATEGORIES = {
     "PyTorchOperatorModel": "pytorch-operator",
 }
 _LIKE_RUNTIME = "ONNX Runtime's numbers, which here are not those of ONNX's reference"
-#: Where the suite and ONNX Runtime disagree, its numbers are ours.
+_ROWS_FOR_ALL = "the result has rows for all boxes that may stay, -1 behind the last"
+#: Where the suite and ONNX Runtime disagree, its numbers are ours; results that data would size.
 FAILS_ON_PURPOSE = {
     "test_resize_downsample_scales_cubic_align_corners": _LIKE_RUNTIME,
     "test_resize_downsample_scales_linear_align_corners": _LIKE_RUNTIME,
+    "test_nonmaxsuppression_identical_boxes": _ROWS_FOR_ALL,
+    "test_nonmaxsuppression_suppress_by_IOU_and_scores": _ROWS_FOR_ALL,
 }
 
 

@@ -284,6 +284,7 @@ _ELEMENTS = {
     "UINT8": ElementType.UI8,
     "INT16": ElementType.I16,
     "INT32": ElementType.I32,
+    "UINT32": ElementType.UI32,
     "INT64": ElementType.I64,
     "BOOL": ElementType.BOOL,
     # The only float that the IR has.

@@ -1,4 +1,4 @@
-"""Conv on one to three spatial axes, ConvTranspose on one or two; NCHW in the file, NHWC here."""
+"""Conv and ConvTranspose on one to three spatial axes; NCHW in the file, NHWC here."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from glowmcu.frontend.onnx.spatial import (
     reshaped,
     spatial_attribute,
 )
+from glowmcu.frontend.onnx.transposed_volumes import emit_transposed_volume
 from glowmcu.frontend.stacked_planes import Planes, stack_planes
 from glowmcu.frontend.unsupported import Unsupported, refused
 from glowmcu.ir.graph import Value
@@ -114,12 +115,12 @@ def _import_conv_3d(
 
 @importer("ConvTranspose")
 def import_conv_transpose(state: Import, op: NodeRecord) -> None:
-    """Weights I(O / groups)HW, computed or known."""
+    """Weights I(O / groups)HW, computed or known; of volumes they must be known."""
     x, weights = state.value(op, 0), state.value(op, 1)
     axes = x.type.rank - 2
-    if weights.type.rank != x.type.rank or axes not in (1, 2):
+    if weights.type.rank != x.type.rank or not 1 <= axes <= 3:
         raise Unsupported(
-            "GM105", f"ConvTranspose on {x.type} with {weights.type}; expected 1 or 2 spatial axes"
+            "GM105", f"ConvTranspose on {x.type} with {weights.type}; expected 1 to 3 spatial axes"
         )
     channels, group_outputs, *kernel = weights.type.shape
     group = op.integer("group", 1)
@@ -128,6 +129,10 @@ def import_conv_transpose(state: Import, op: NodeRecord) -> None:
     strides, dilations = (spatial_attribute(op, n, axes) for n in ("strides", "dilations"))
     size, before = _transposed_size(op, x.type.shape[2:], tuple(kernel), strides, dilations)
     depth_in, depth_out = channels // group, group * group_outputs
+    if axes == 3:
+        bias = bias_or_zeros(state, op, 2, depth_out)
+        emit_transposed_volume(state, op, bias, size, before, strides, dilations)
+        return
     height, width = pair(tuple(kernel))
     taps = arranged(
         state, op, weights, (group, depth_in, group_outputs, height, width), (0, 2, 3, 4, 1),

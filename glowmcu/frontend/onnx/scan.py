@@ -1,10 +1,13 @@
-"""ArgMax, ArgMin, CumSum and TopK."""
+"""ArgMax, ArgMin, CumSum, CumProd and TopK."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from glowmcu.frontend.onnx.axes import positive_axis, required_integers
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
+from glowmcu.frontend.running_products import running_products
 from glowmcu.ir.types import ElementType
 from glowmcu.ops.scan import ArgMax, ArgMin, CumSum, TopK
 from glowmcu.ops.shape import Reshape
@@ -31,7 +34,23 @@ def import_cumsum(state: Import, op: NodeRecord) -> None:
     x = state.value(op, 0)
     axis = positive_axis(op, required_integers(state, op, 1, "", "its axis")[0], x.type.rank)
     exclusive, reverse = map(op.flag, ("exclusive", "reverse"))
-    state.emit(op, CumSum(axis, exclusive, reverse), [x])
+    state.emit(op, CumSum(axis, exclusive, reverse, exact=True), [x])
+
+
+@importer("CumProd")
+def import_cumprod(state: Import, op: NodeRecord) -> None:
+    """The axis must be known at compile time."""
+    x = state.value(op, 0)
+    axis = positive_axis(op, required_integers(state, op, 1, "", "its axis")[0], x.type.rank)
+    result = running_products(
+        lambda operation, operands: state.add(op, operation, operands, x.type.element),
+        lambda shape: state.add_constant(np.ones(shape, x.type.element.numpy), "ones"),
+        x,
+        axis,
+        op.flag("exclusive"),
+        op.flag("reverse"),
+    )
+    state.bind(op, [result])
 
 
 @importer("TopK")

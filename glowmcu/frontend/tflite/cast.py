@@ -1,4 +1,4 @@
-"""CAST."""
+"""CAST and BITCAST."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from glowmcu.frontend.tflite.complex_numbers import import_part
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, importer
 from glowmcu.ir.types import ElementType
-from glowmcu.ops.cast import Cast
+from glowmcu.ops.cast import BitCast, Cast
 
 
 @importer("CAST")
@@ -16,3 +16,9 @@ def import_cast(state: Import, op: OperatorRecord) -> None:
         import_part(state, op)
         return
     state.emit(op, Cast(), [state.value(op, 0)])
+
+
+@importer("BITCAST")
+def import_bitcast(state: Import, op: OperatorRecord) -> None:
+    """To elements of the same size; their bits stay."""
+    state.emit(op, BitCast(), [state.value(op, 0)])

@@ -20,7 +20,7 @@ from glowmcu.ops.quantization import Dequantize
 @importer("GATHER")
 def import_gather(state: Import, op: OperatorRecord) -> None:
     """A negative axis or number of batch axes counts from the end."""
-    x, indices = state.value(op, 0), _short_places(state, op)
+    x, indices = state.value(op, 0), short_places(state, op)
     options = op.options(tflite.GatherOptions)
     axis = positive_axis(options.Axis(), x.type.rank, op)
     batch_dims = options.BatchDims()
@@ -33,16 +33,16 @@ def import_gather(state: Import, op: OperatorRecord) -> None:
 @importer("GATHER_ND")
 def import_gather_nd(state: Import, op: OperatorRecord) -> None:
     """Coordinates in the last axis of the indices."""
-    x, indices = state.value(op, 0), _short_places(state, op)
+    x, indices = state.value(op, 0), short_places(state, op)
     coordinates = indices.type.shape[-1] if indices.type.rank else 0
     if coordinates <= x.type.rank:
         expect_inside(state, op, x.type.shape[:coordinates])
     state.emit(op, GatherNd(), [x, indices])
 
 
-def _short_places(state: Import, op: OperatorRecord) -> Value:
-    """The indices, operand 1, in int32: no axis is longer than that counts."""
-    places = state.value(op, 1)
+def short_places(state: Import, op: OperatorRecord, position: int = 1) -> Value:
+    """The indices, operand `position`, in int32: no axis is longer than that counts."""
+    places = state.value(op, position)
     if places.type.element is not ElementType.I64:
         return places
     return state.emit_inner(op, Cast(), [places], TensorType((), ElementType.I32))

@@ -1,8 +1,11 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM: the layer of Keras, with its states; its variants are refused."""
+"""LSTM over sequences, in one or two directions, with its states: the layer of Keras; its variants
+are refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,20 +18,51 @@ from glowmcu.frontend.tflite.importer import (
     real_values,
     tensor_type,
 )
+from glowmcu.frontend.tflite.rnn import give_directions
 from glowmcu.frontend.tflite.schema import tflite
-from glowmcu.frontend.tflite.variable_tensors import emit_updating, variable
+from glowmcu.frontend.tflite.variable_tensors import (
+    emit_updating,
+    states_before,
+    update,
+    variable,
+)
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.lstm import GATES, Lstm
+from glowmcu.ops.transpose import Reverse
 
-#: Operands; weights and biases are in the order of gates.
-_WEIGHTS, _RECURRENT, _BIAS = range(1, 5), range(5, 9), range(12, 16)
-_HIDDEN, _CELL, _END = 18, 19, 24
-_VARIANTS = {
-    "peephole weights": range(9, 12),
-    "a projection": range(16, 18),
-    "layer normalization": range(20, 24),
-}
+
+@dataclass(frozen=True)
+class _Places:
+    """Operands of a direction: where its weights begin, in the order of gates, and its states."""
+
+    first: int
+    hidden: int
+    cell: int
+
+    @property
+    def weights(self) -> range:
+        return range(self.first, self.first + 4)
+
+    @property
+    def recurrent(self) -> range:
+        return range(self.first + 4, self.first + 8)
+
+    @property
+    def bias(self) -> range:
+        return range(self.first + 11, self.first + 15)
+
+    @property
+    def variants(self) -> dict[str, range]:
+        """What is refused where it is given."""
+        return {
+            "peephole weights": range(self.first + 8, self.first + 11),
+            "a projection": range(self.first + 15, self.first + 17),
+        }
+
+
+_ONE, _END = _Places(1, 18, 19), 24
+_FORWARD, _BACKWARD = _Places(1, 35, 36), _Places(18, 37, 38)
 _STORED = ("INT8", "FLOAT32")
 _HINT = "a Keras LSTM layer with its default activations is converted to what is supported"
 
@@ -37,28 +71,71 @@ _HINT = "a Keras LSTM layer with its default activations is converted to what is
 def import_lstm(state: Import, op: OperatorRecord) -> None:
     """The tensors of the four gates become one each of weights, recurrent weights and biases."""
     options = op.options(tflite.UnidirectionalSequenceLSTMOptions)
-    _refuse_variants(state, op)
-    if options.FusedActivationFunction() != tflite.ActivationFunctionType.TANH:
-        raise Unsupported("GM105", f"{op.name}: its activation must be TANH", _HINT)
-    x = state.value(op, 0)
-    hidden = variable(state, op, _HIDDEN, "hidden state")
-    cell = variable(state, op, _CELL, "cell state")
-    is_float = x.type.element.is_float
-    constants = (
-        _stacked(state, op, _WEIGHTS, "weights", is_float),
-        _stacked(state, op, _RECURRENT, "recurrent weights", is_float),
-        _stacked(state, op, _BIAS, "bias", is_float),
-    )
-    operation = Lstm(bool(options.TimeMajor()), float(options.CellClip()))
-    emit_updating(state, op, operation, [x, *constants, hidden, cell], (_HIDDEN, _CELL))
-
-
-def _refuse_variants(state: Import, op: OperatorRecord) -> None:
-    for what, positions in _VARIANTS.items():
-        if any(state.has(op, position) for position in positions):
-            raise Unsupported("GM105", f"{op.name} with {what} is not supported", _HINT)
+    _refuse_variants(state, op, _ONE.variants | {"layer normalization": range(20, _END)})
     if len(op.inputs) > _END:
         raise Unsupported("GM105", f"{op.name} has {len(op.inputs)} operands, at most {_END}")
+    _expect_tanh(op, options.FusedActivationFunction())
+    x = state.value(op, 0)
+    operation = Lstm(bool(options.TimeMajor()), float(options.CellClip()))
+    inputs = _operands(state, op, x, _ONE)
+    emit_updating(state, op, operation, inputs, (_ONE.hidden, _ONE.cell))
+
+
+@importer("BIDIRECTIONAL_SEQUENCE_LSTM")
+def import_bidirectional_lstm(state: Import, op: OperatorRecord) -> None:
+    """The same twice, once backwards; the results are joined or two. float32, whatever weights are
+    stored as.
+    """
+    options = op.options(tflite.BidirectionalSequenceLSTMOptions)
+    for places in (_FORWARD, _BACKWARD):
+        _refuse_variants(state, op, places.variants)
+    _refuse_variants(state, op, {"an auxiliary input": range(39, 48)})
+    _expect_tanh(op, options.FusedActivationFunction())
+    x, time_major = state.value(op, 0), bool(options.TimeMajor())
+    if not x.type.element.is_float or x.type.rank != 3:
+        raise Unsupported("GM106", f"{op.name} takes float32 of 3 axes, got {x.type}")
+    operation = Lstm(time_major, float(options.CellClip()))
+    back = Reverse((0 if time_major else 1,))
+    ahead = _direction(state, op, operation, x, _FORWARD)
+    turned = state.emit_inner(op, back, [x], x.type)
+    behind = _direction(state, op, operation, turned, _BACKWARD)
+    results = [ahead, state.emit_inner(op, back, [behind], x.type)]
+    give_directions(state, op, results, bool(options.MergeOutputs()))
+
+
+def _direction(
+    state: Import, op: OperatorRecord, operation: Lstm, x: Value, places: _Places
+) -> Value:
+    """The hidden state after each step; the states move on."""
+    inputs, positions = _operands(state, op, x, places), (places.hidden, places.cell)
+    types = [x.type, *(value.type for value in states_before(state, op, positions))]
+    result, *states = state.emit_all(op, operation, inputs, types)
+    update(state, op, positions, states)
+    return result
+
+
+def _operands(state: Import, op: OperatorRecord, x: Value, places: _Places) -> list[Value]:
+    """Those of `lstm`."""
+    hidden = variable(state, op, places.hidden, "hidden state")
+    cell = variable(state, op, places.cell, "cell state")
+    parts = (("weights", places.weights), ("recurrent weights", places.recurrent),
+             ("bias", places.bias))  # fmt: skip
+    is_float = x.type.element.is_float
+    constants = [_stacked(state, op, positions, what, is_float) for what, positions in parts]
+    return [x, *constants, hidden, cell]
+
+
+def _refuse_variants(
+    state: Import, op: OperatorRecord, variants: Mapping[str, Sequence[int]]
+) -> None:
+    for what, positions in variants.items():
+        if any(state.has(op, position) for position in positions):
+            raise Unsupported("GM105", f"{op.name} with {what} is not supported", _HINT)
+
+
+def _expect_tanh(op: OperatorRecord, activation: int) -> None:
+    if activation != tflite.ActivationFunctionType.TANH:
+        raise Unsupported("GM105", f"{op.name}: its activation must be TANH", _HINT)
 
 
 def _stacked(
@@ -87,7 +164,7 @@ def _record(state: Import, op: OperatorRecord, position: int, what: str) -> Tens
     record = state.model.tensors[op.inputs[position]]
     if record.data is None:
         raise Unsupported("GM105", f"{op.name}: the {what} must be a constant", _HINT)
-    if position not in _BIAS and record.type_name not in _STORED:
+    if not what.startswith("bias") and record.type_name not in _STORED:
         raise Unsupported("GM105", f"{op.name}: the {what} are {record.type_name}, not INT8")
     return record
 

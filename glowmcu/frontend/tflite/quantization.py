@@ -1,10 +1,14 @@
-"""QUANTIZE and DEQUANTIZE."""
+"""QUANTIZE, DEQUANTIZE and FAKE_QUANT."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from glowmcu.frontend.tflite.container import OperatorRecord
-from glowmcu.frontend.tflite.importer import Import, importer, real_values
-from glowmcu.ir.types import ElementType
+from glowmcu.frontend.tflite.importer import Import, Unsupported, importer, real_values
+from glowmcu.frontend.tflite.schema import tflite
+from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.ops.activation import Relu
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 
 
@@ -27,3 +31,48 @@ def import_dequantize(state: Import, op: OperatorRecord) -> None:
         state.bind(op, real_values(state.constant(op, 0, "its weights"), x.type))
         return
     state.emit(op, Dequantize(), [state.value(op, 0)])
+
+
+@importer("FAKE_QUANT")
+def import_fake_quant(state: Import, op: OperatorRecord) -> None:
+    """Rounded to the steps of a quantization: stored as integers, and real numbers again. A number
+    below 0 in the middle of two steps may become the other one.
+    """
+    x = state.value(op, 0)
+    if x.type.element is not ElementType.F32:
+        raise Unsupported("GM106", f"{op.name} takes float32, got {x.type}")
+    scale, point, first, last = _steps(op)
+    if state.known(op, 0):
+        low, high = (np.float32(step - point) * scale for step in (first, last))
+        offsets = np.clip(state.constant(op, 0, "its operand"), low, high) - low
+        rounded = np.trunc((offsets * (np.float32(1) / scale)).astype(np.float64) + 0.5)
+        state.bind(op, rounded.astype(np.float32) * scale + low)
+        return
+    element = ElementType.I8 if last < 2**8 else ElementType.I16
+    lowest, highest = element.limits
+    if (first + lowest, last + lowest) != (lowest, highest):
+        bounds = tuple(float(np.float32(step - point) * scale) for step in (first, last))
+        x = state.emit_inner(op, Relu((bounds[0], bounds[1])), [x], x.type)
+    quantization = Quantization((float(scale),), (point + lowest,))
+    type_ = TensorType(x.type.shape, element, quantization)
+    state.emit(op, Dequantize(), [state.emit_inner(op, Quantize(), [x], type_)])
+
+
+def _steps(op: OperatorRecord) -> tuple[np.float32, int, int, int]:
+    """Scale, the step that is 0, and the first and last step: the range is moved so that 0 is one.
+
+    Source: TensorFlow Lite `quantization_util.cc`, `NudgeQuantizationRange`.
+    """
+    options = op.options(tflite.FakeQuantOptions)
+    low, high = np.float32(options.Min()), np.float32(options.Max())
+    bits, first = int(options.NumBits()), int(options.NarrowRange())
+    if not 2 <= bits <= 16:
+        raise Unsupported("GM105", f"{op.name}: {bits} bits; expected 2 to 16")
+    last = 2**bits - 1
+    with np.errstate(all="ignore"):
+        scale = (high - low) / np.float32(last - first)
+        place = first - low / scale
+    if not (np.isfinite(scale) and scale > 0 and np.isfinite(place)):
+        raise Unsupported("GM105", f"{op.name}: no steps between {low:g} and {high:g}")
+    point = int(np.clip(np.floor(float(place) + 0.5), first, last))
+    return scale, point, first, last

@@ -29,8 +29,10 @@ def import_top_k(state: Import, op: OperatorRecord) -> None:
 
 @importer("CUMSUM")
 def import_cumsum(state: Import, op: OperatorRecord) -> None:
-    """The axis must be constant."""
+    """The axis must be constant. Sums of stored numbers are TensorFlow Lite Micro's."""
     x = state.value(op, 0)
     options = op.options(tflite.CumsumOptions)
     axis = axis_operand(state, op, 1, x.type.rank)
-    state.emit(op, CumSum(axis, bool(options.Exclusive()), bool(options.Reverse())), [x])
+    is_exact = x.type.element.is_float
+    operation = CumSum(axis, bool(options.Exclusive()), bool(options.Reverse()), is_exact)
+    state.emit(op, operation, [x])

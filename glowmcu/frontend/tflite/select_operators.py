@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from glowmcu.frontend.running_products import running_products
+from glowmcu.frontend.tflite.axes import axis_operand
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.convolution import spatial_padding
 from glowmcu.frontend.tflite.flexbuffer import read_texts
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
-from glowmcu.frontend.tflite.node_def import node_attributes
+from glowmcu.frontend.tflite.node_def import Attribute, node_attributes
 from glowmcu.frontend.tflite.operands import operands
 from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.graph import Value
@@ -67,6 +71,24 @@ def import_bitwise(state: Import, op: OperatorRecord) -> None:
     state.emit(op, _BITWISE[op.name.removeprefix(_CUSTOM)](), operands(state, op, 2))
 
 
+@importer(_CUSTOM + "Cumprod")
+def import_cumprod(state: Import, op: OperatorRecord) -> None:
+    """The axis must be constant."""
+    x = state.value(op, 0)
+    _expect_float(op, x)
+    axis, attributes = axis_operand(state, op, 1, x.type.rank), _attributes(op)
+    result = running_products(
+        lambda operation, operands: state.emit_inner(op, operation, operands, x.type),
+        lambda shape: state.add_constant(np.ones(shape, np.float32), "ones"),
+        x,
+        axis,
+        bool(attributes.get("exclusive")),
+        bool(attributes.get("reverse")),
+    )
+    state.expect_declared(op, 0, result)
+    state.set_value(op, result)
+
+
 @importer(*(_CUSTOM + name for name in _POOLS))
 def import_pool_3d(state: Import, op: OperatorRecord) -> None:
     """A pool over height and width, then one over depth: windows are clipped axis by axis."""
@@ -83,6 +105,12 @@ def import_pool_3d(state: Import, op: OperatorRecord) -> None:
     state.emit(op, Reshape(shape), [pooled])
 
 
+def _attributes(op: OperatorRecord) -> dict[str, Attribute]:
+    """Those of the NodeDef."""
+    texts = read_texts(op.custom_options)
+    return node_attributes(texts[1] if len(texts) > 1 else b"")
+
+
 def _expect_float(op: OperatorRecord, x: Value) -> None:
     if x.type.element is not ElementType.F32:
         raise Unsupported("GM106", f"{op.name} takes float32, got {x.type}")
@@ -90,8 +118,7 @@ def _expect_float(op: OperatorRecord, x: Value) -> None:
 
 def _windows(op: OperatorRecord, x: Value) -> tuple[list[int], list[int], int]:
     """Kernel and strides along depth, height and width, and the padding, by the NodeDef."""
-    texts = read_texts(op.custom_options)
-    attributes = node_attributes(texts[1] if len(texts) > 1 else b"")
+    attributes = _attributes(op)
     kernel, strides = (_window(op, attributes.get(name), name) for name in ("ksize", "strides"))
     padding, layout = (attributes.get(name) for name in ("padding", "data_format"))
     if x.type.rank != 5 or layout not in (None, b"NDHWC"):

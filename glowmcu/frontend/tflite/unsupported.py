@@ -13,11 +13,6 @@ _RECURRENT = "export it unrolled (Keras: unroll=True), so that it becomes ordina
 _ALTERNATIVES = {
     "CONV_3D_TRANSPOSE": "TRANSPOSE_CONV and CONV_3D are supported",
     "LSTM": _RECURRENT,
-    "NON_MAX_SUPPRESSION_V4": "run it in the application, on the outputs before it",
-    "NON_MAX_SUPPRESSION_V5": "run it in the application, on the outputs before it",
-    "RNN": _RECURRENT,
-    "UNIDIRECTIONAL_SEQUENCE_RNN": _RECURRENT,
-    "BIDIRECTIONAL_SEQUENCE_LSTM": _RECURRENT,
 }
 #: Custom operators into which a vendor's compiler has put what it understood, by the beginning of
 #: their names: whose they are, and what to do. The layers are in the file before that.

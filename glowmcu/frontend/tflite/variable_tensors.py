@@ -64,12 +64,25 @@ def emit_updating(
     positions: Sequence[int],
 ) -> None:  # fmt: skip
     """The operator, whose further results are what its operands `positions` become."""
+    new = state.emit_with_states(op, operation, inputs, states_before(state, op, positions))
+    update(state, op, positions, new)
+
+
+def states_before(state: Import, op: OperatorRecord, positions: Sequence[int]) -> list[Value]:
+    """What the variable tensors at `positions` are so far. Raises GM105 if two are one tensor."""
     tensors = state.side_table(VariableTensors)
     indices = [op.inputs[position] for position in positions]
     if len(set(indices)) != len(indices):
         raise Unsupported("GM105", f"{op.name}: two of its states are one tensor")
-    old = [tensors.values[index] for index in indices]
-    new = state.emit_with_states(op, operation, inputs, old)
-    for index, value in zip(indices, new, strict=True):
+    return [tensors.values[index] for index in indices]
+
+
+def update(
+    state: Import, op: OperatorRecord, positions: Sequence[int], new: Sequence[Value]
+) -> None:
+    """From now on the variable tensors at `positions` are `new`, also for the next run."""
+    tensors = state.side_table(VariableTensors)
+    for position, value in zip(positions, new, strict=True):
+        index = op.inputs[position]
         tensors.values[index] = value
         state.builder.assign(tensors.states[index], value)

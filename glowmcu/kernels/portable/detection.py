@@ -1,10 +1,17 @@
-"""Portable kernels of `detection_postprocess`: boxes in double, then heaps of scores."""
+"""Portable kernels of `detection_postprocess`: boxes in double, then heaps of scores; and of
+`non_max_suppression`, box by box.
+"""
 
 from __future__ import annotations
 
 from glowmcu.ir.kernel_code import Field, KernelCode, Parameters
 from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
-from glowmcu.ops.detection import DetectionPostprocess, FastDetection, RegularDetection
+from glowmcu.ops.detection import (
+    DetectionPostprocess,
+    FastDetection,
+    NonMaxSuppression,
+    RegularDetection,
+)
 
 _BOX_BYTES = 24  # corners, a score and a place in the order
 
@@ -68,3 +75,34 @@ class PortableRegularDetection(Kernel):
         assert isinstance(op, RegularDetection)
         scratch_bytes = _BOX_BYTES * boxes + 4 * op.most
         return _code(site, "glowmcu_detection_regular", min(op.per_class, 2**31 - 1), scratch_bytes)
+
+
+@kernel("non_max_suppression.portable", NonMaxSuppression)
+class PortableNonMaxSuppression(Kernel):
+    """Any core."""
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        op = site.node.op
+        assert isinstance(op, NonMaxSuppression)
+        per_pair = 70.0 if target.core.has_fpu else 500.0
+        return Cost(op.most * per_pair * site.signature.inputs[1].element_count, 500, 24)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op, scores = site.node.op, site.signature.inputs[1]
+        assert isinstance(op, NonMaxSuppression)
+        batches, classes, boxes = scores.shape
+        fields = (
+            Field("batches", batches),
+            Field("classes", classes),
+            Field("boxes", boxes),
+            Field("most", op.most),
+            Field("score_threshold", op.score_threshold),
+            Field("overlap_threshold", op.iou_threshold),
+        )
+        return KernelCode(
+            function="glowmcu_non_max_suppression_f32",
+            operands=(0, 1),
+            header="glowmcu_non_max_suppression.h",
+            parameters=Parameters("glowmcu_non_max_suppression", fields),
+            scratch_bytes=boxes,
+        )

@@ -12,8 +12,7 @@ from glowmcu.ir.kernel_code import Field, KernelCode, Parameters
 from glowmcu.ir.types import ElementType, Shape
 from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
 from glowmcu.ops.fixed_point import quantize_multiplier
-from glowmcu.ops.reduction import is_plain
-from glowmcu.ops.scan import ArgExtreme, ArgMax, ArgMin, CumSum, TopK
+from glowmcu.ops.scan import ArgExtreme, ArgMax, ArgMin, CumSum, TopK, has_plain_sums
 
 
 def axis_fields(shape: Shape, axis: int) -> tuple[Field, Field, Field]:
@@ -58,7 +57,8 @@ class PortableCumSum(Kernel):
     """int8, one line along the axis after the other; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return not is_plain(site.signature.inputs[0])
+        op, x = site.node.op, site.signature.inputs[0]
+        return isinstance(op, CumSum) and not op.exact and not has_plain_sums(x)
 
     def cost(self, site: Site, target: Target) -> Cost:
         return Cost(45.0 * site.signature.output.element_count, 200, 36)
@@ -123,7 +123,7 @@ class PortableCumSumPlain(Kernel):
     """Real numbers and plain integers, by a function of the layer's own; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return is_plain(site.signature.inputs[0])
+        return has_plain_sums(site.signature.inputs[0])
 
     def cost(self, site: Site, target: Target) -> Cost:
         return Cost(10.0 * site.signature.output.element_count, 80)
