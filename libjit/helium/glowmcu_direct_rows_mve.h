@@ -16,6 +16,8 @@ typedef struct {
     /*
      * For four channels after four channels: weights [turns][blocks][4][16] of int8, 0 beyond a
      * row of the window, then constants of the scale; all are 0 of channels beyond the last.
+     * Where the function has no turns: constants in front of the next four channels' weights, the
+     * last ones in front of the first.
      */
     const int32_t *stream;
     int32_t stream_bytes;
@@ -45,13 +47,18 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_direct_mve, stream_bytes) == 20, direct_b
 GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_direct_mve, steps) == 24, direct_steps_at_24);
 GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_direct_mve, apart) == 28, direct_apart_at_28);
 #else
-/* `windows` windows, of which `x` is the first, with `blocks` blocks a turn. */
+/*
+ * `windows` windows, of which `x` is the first, with `blocks` blocks a turn. `ahead`: constants of
+ * four channels stand where the next ones begin.
+ */
 GLOWMCU_CODE
 static inline void glowmcu_direct_mve_portable(const glowmcu_direct_mve *p, int32_t blocks,
-    const int8_t *x, int8_t *out, int32_t windows)
+    int32_t ahead, const int8_t *x, int8_t *out, int32_t windows)
 {
+    const int32_t constants = 4 * GLOWMCU_SCALE_MVE_VECTORS(&p->scale);
+
     for (; windows > 0; --windows) {
-        const int32_t *stream = p->stream;
+        const int32_t *stream = p->stream + ahead * constants;
         for (int32_t oc = 0; oc < p->channels; oc += 4) {
             const int8_t *from = x;
             const int32_t *step = p->steps;
@@ -69,10 +76,13 @@ static inline void glowmcu_direct_mve_portable(const glowmcu_direct_mve *p, int3
                 last = *step % 2;
                 ++step;
             }
+            if (ahead != 0 && oc + 4 >= p->channels) {
+                stream = p->stream;
+            }
             for (int32_t lane = 0; lane < 4 && oc + lane < p->channels; ++lane) {
                 out[oc + lane] = glowmcu_scale_mve_one(&p->scale, sums[lane], stream + lane, 4);
             }
-            stream += 4 * GLOWMCU_SCALE_MVE_VECTORS(&p->scale);
+            stream += constants;
         }
         x += p->apart;
         out += p->channels;

@@ -69,6 +69,38 @@ def direct_layers() -> Layers:
     return {**found, **forms(CONV, base)}
 
 
+def straight_layers() -> Layers:
+    """Windows of several rows that come in pairs, whose products are written out: every way to
+    share and to reach vectors, as many as there may be and one more, single results of a row.
+    """
+    base = Case((1, 5, 6, 16), 8, (3, 3), padding="SAME", out_scale=4.0, out_zero_point=-128)
+    windows = [((3, 3), 16), ((2, 2), 16), ((2, 4), 16), ((3, 2), 16), ((5, 3), 16), ((4, 1), 16)]
+    windows += [((3, 3), 64), ((3, 3), 32), ((2, 3), 100), ((9, 4), 16), ((37, 1), 16), ((2, 1), 3)]
+    found = {
+        f"{kernel}, {c} channels": conv(
+            CONV, replace(base, kernel=kernel, shape=(1, 5, 6, c), depth_out=4)
+        )
+        for kernel, c in windows
+    }
+    others = {
+        "stride 2": replace(base, strides=(2, 2), shape=(1, 8, 8, 16)),
+        "stride 2, far": replace(base, strides=(2, 2), shape=(1, 4, 4, 48), depth_out=12),
+        "stride 7": replace(base, strides=(1, 7), shape=(1, 4, 27, 18)),
+        "stride 8, too far": replace(base, strides=(1, 8), shape=(1, 4, 32, 16)),
+        "to one channel": replace(base, depth_out=1),
+        "to 6 channels": replace(base, depth_out=6),
+        "RGB to 17 channels": replace(base, shape=(1, 6, 8, 3), depth_out=17),
+        "batch of two": replace(base, shape=(2, 3, 2, 16)),
+        "valid": replace(base, padding="VALID", shape=(1, 5, 8, 16), depth_out=20),
+        "columns beside each other": replace(base, kernel=(3, 1), shape=(1, 4, 2, 16)),
+    }
+    for name, case in others.items():
+        found[name] = conv(CONV, scaled(case))
+        literal = replace(case, out_zero_point=3, activation="RELU")
+        found[f"{name}, literal"] = conv(CONV, scaled(literal))
+    return found
+
+
 def masked_layers() -> Layers:
     """Channels of whole fours, by functions that mask the last ones."""
     base = Case((1, 6, 5, 16), 8, (3, 3), padding="SAME", out_scale=4.0, out_zero_point=-128)

@@ -37,6 +37,15 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
     "short pixels": ("matrix.short_mve", mve.short_layers),
     "windows": ("matrix.windows_mve", mve.window_layers),
     "direct": ("matrix.direct_mve", mve_direct.direct_layers),
+    "straight": ("matrix.direct_mve", mve_direct.straight_layers),
+    "straight, masked": (
+        "matrix.masked_mve",
+        lambda: {
+            name: layer
+            for name, layer in mve_direct.straight_layers().items()
+            if " to " not in f" {name}"
+        },
+    ),
     "masked": ("matrix.masked_mve", mve_direct.masked_layers),
     "blocks": ("matrix.blocks_mve", mve_direct.direct_layers),
     "narrow": ("matrix.narrow_mve", mve_direct.narrow_layers),

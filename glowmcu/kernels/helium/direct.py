@@ -36,6 +36,7 @@ from glowmcu.kernels.helium.convolution import (
 from glowmcu.kernels.helium.direct_assembly import DirectCode, direct_assembly
 from glowmcu.kernels.helium.matrix import BLOCK, TILE, matrix_stream, nibble_halves, stream_bytes
 from glowmcu.kernels.helium.scale import scale_mve
+from glowmcu.kernels.helium.straight_assembly import StraightCode, fits, straight_assembly
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -82,7 +83,8 @@ class _Layout:
     """How windows lie: `row_blocks` vectors in each of `rows` rows that are `line_bytes` apart.
 
     `blocks` of them are a turn. `row_bytes` of a row in scratch, 0 where the image is read as it
-    is, but for `copied` windows at its end whose last vectors reach beyond it.
+    is, but for `copied` windows at its end whose last vectors reach beyond it. `is_straight`: code
+    without turns, for windows `apart` if that is not 0.
     """
 
     rows: int
@@ -92,6 +94,8 @@ class _Layout:
     is_one_row: bool
     blocks: int
     copied: int = 0
+    is_straight: bool = False
+    apart: int = 0
 
     @property
     def turns(self) -> int:
@@ -135,9 +139,10 @@ class _DirectKernel(MatrixKernel):
         tiles = batch * -(-pairs // 2) * -(-len(matrix_of(site)) // TILE)
         rows = 0 if layout.is_one_row else batch * height
         code = self._code(site)
+        turns = 0 if isinstance(code, StraightCode) or code.is_once else layout.turns
         return {
             "pair_block": tiles * layout.turns * layout.blocks,
-            "pair_turn": 0 if code.is_once else tiles * layout.turns,
+            "pair_turn": tiles * turns,
             f"pair_tile_{matrix_form(site).kind.value}": tiles,
             "pair_masked": tiles * code.is_partial,
             "pair": batch * -(-pairs // 2),
@@ -170,6 +175,10 @@ class _DirectKernel(MatrixKernel):
         code, shape = self._code(site), site.signature.output.shape
         is_dense = isinstance(site.node.op, FullyConnected)
         bound = accumulator_bound(site, matrix_of(site), constant(site, 2))
+        if is_straight := isinstance(code, StraightCode):
+            assembly = straight_assembly(code)
+        else:
+            assembly = direct_assembly(code)
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
@@ -178,8 +187,8 @@ class _DirectKernel(MatrixKernel):
                 "headers": (f"{self.struct}.h", *_NIBBLES_HEADERS[: self.nibbles]),
                 "walk": self.struct,
                 "portable": f"glowmcu_direct{'_nibbles' * self.nibbles}_mve_portable",
-                "assembly": direct_assembly(code),
-                "blocks": code.blocks,
+                "assembly": assembly,
+                "numbers": (code.blocks,) if self.nibbles else (code.blocks, int(is_straight)),
             },
             parameters=self.parameters(site),
             rows=1 if is_dense else shape[1],
@@ -197,10 +206,22 @@ class _DirectKernel(MatrixKernel):
         """The `glowmcu_direct_mve` of windows that are `apart` bytes apart."""
         return _parameters(site, self.layout(site), apart, self.nibbles)
 
-    def _code(self, site: Site) -> DirectCode:
+    def _straight(self, site: Site, layout: _Layout) -> _Layout:
+        """The same as straight code where that can be."""
+        geometry = geometry_of(site)
+        apart = geometry["step_bytes"] if layout.rows > 1 else 0
+        is_paired = layout.rows == 1 or geometry["out_width"] % 2 == 0
+        if self.nibbles or not is_paired or not fits(layout.rows, layout.row_blocks, apart):
+            return layout
+        return replace(layout, blocks=layout.row_blocks, is_straight=True, apart=apart)
+
+    def _code(self, site: Site) -> DirectCode | StraightCode:
         layout = self.layout(site)
         is_literal = matrix_form(site).kind is FormKind.LITERAL
         is_partial = len(matrix_of(site)) % TILE != 0
+        if layout.is_straight:
+            size = (layout.rows, layout.row_blocks, layout.apart)
+            return StraightCode(*size, is_literal, is_partial)
         return DirectCode(layout.blocks, layout.turns == 1, is_literal, is_partial, self.nibbles)
 
 
@@ -212,7 +233,7 @@ class DirectMatrix(_DirectKernel):
     walk_bytes = 450
 
     def layout(self, site: Site) -> _Layout:
-        return _direct_layout(site)
+        return self._straight(site, _direct_layout(site))
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
         layout = self.layout(site)
@@ -242,7 +263,7 @@ class MaskedMatrix(DirectMatrix):
     def accepts(self, site: Site, target: Target) -> bool:
         return super().accepts(site, target) and len(matrix_of(site)) % TILE == 0
 
-    def _code(self, site: Site) -> DirectCode:
+    def _code(self, site: Site) -> DirectCode | StraightCode:
         return replace(super()._code(site), is_partial=True)
 
 
@@ -251,11 +272,12 @@ class BlocksMatrix(DirectMatrix):
     """The same a block at a time, with masks: a function for windows of any size."""
 
     def layout(self, site: Site) -> _Layout:
-        return replace(super().layout(site), blocks=1)
+        return replace(_direct_layout(site), blocks=1)
 
-    def _code(self, site: Site) -> DirectCode:
+    def _code(self, site: Site) -> DirectCode | StraightCode:
         code = super()._code(site)
-        return replace(code, blocks=1, is_once=False, is_partial=True)
+        assert isinstance(code, DirectCode)
+        return replace(code, is_once=False, is_partial=True)
 
 
 @kernel("matrix.narrow_mve", Conv2D, DepthwiseConv2D)
@@ -271,7 +293,7 @@ class NarrowMatrix(_DirectKernel):
         return super().accepts(site, target) and geometry_of(site)["part_bytes"] <= BLOCK
 
     def layout(self, site: Site) -> _Layout:
-        return _narrow_layout(site)
+        return self._straight(site, _narrow_layout(site))
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
         geometry, (batch, height) = geometry_of(site), site.signature.output.shape[:2]
@@ -357,7 +379,8 @@ def _parameters(site: Site, layout: _Layout, apart: int, nibbles: bool) -> Param
     rows = matrix.reshape(len(matrix), layout.rows, -1)
     room = layout.row_blocks * BLOCK - rows.shape[2]
     padded = np.pad(rows, ((0, 0), (0, 0), (0, room))).reshape(len(matrix), -1)
-    stream = matrix_stream(padded, form, nibble_halves if nibbles else None)
+    packing = nibble_halves if nibbles else None
+    stream = matrix_stream(padded, form, packing, layout.is_straight)
     named = ("out_width", "kernel_height", "stride_y", "in_height", "line_bytes")
     fields = (
         Field("channels", len(matrix)),

@@ -1,4 +1,5 @@
-"""The Helium loop of `matrix.direct_mve`: two windows by four channels, inputs where they lie.
+"""The Helium loop of `matrix.direct_mve` by turns: two windows by four channels, inputs where they
+lie. Windows of few vectors have straight_assembly.py.
 
 A turn has some blocks of 16 neighbours of both windows; eight sums fill the even registers, where
 VMLADAVA wants them. What is left of scaling four channels stands beside the products of the next
@@ -33,9 +34,9 @@ MOST_BLOCKS = 8
 #: The stack frame; LDM takes its first words.
 _PRESHIFT, _END, _CHANNELS, _RESULTS_END, _STEPS, _APART, _LEFT, _STREAM, _FRAME = range(0, 36, 4)
 #: Places in `glowmcu_direct_mve`.
-_P_CHANNELS, _P_PRESHIFT, _P_CLAMP, _, _P_STREAM, _P_BYTES, _P_STEPS, _P_APART = range(0, 32, 4)
+P_CHANNELS, P_PRESHIFT, P_CLAMP, _, P_STREAM, P_BYTES, P_STEPS, P_APART = range(0, 32, 4)
 
-_SUMS = (("r0", "r2", "r4", "r6"), ("r8", "r10", "r12", "lr"))
+SUMS = (("r0", "r2", "r4", "r6"), ("r8", "r10", "r12", "lr"))
 
 
 @dataclass(frozen=True)
@@ -115,13 +116,13 @@ def _last_saved(code: DirectCode) -> int:
 
 def _enter(code: DirectCode) -> Iterator[str]:
     yield from ("push {r4-r11, lr}", f"vpush {{d8-d{_last_saved(code)}}}", f"sub sp, #{_FRAME}")
-    yield from (f"ldrd r4, r6, [r0, #{_P_CHANNELS}]", f"ldrd r8, r10, [r0, #{_P_STREAM}]")
-    yield from (f"ldrd r9, r12, [r0, #{_P_STEPS}]", "add r10, r8")
+    yield from (f"ldrd r4, r6, [r0, #{P_CHANNELS}]", f"ldrd r8, r10, [r0, #{P_STREAM}]")
+    yield from (f"ldrd r9, r12, [r0, #{P_STEPS}]", "add r10, r8")
     yield from (f"strd r6, r10, [sp, #{_PRESHIFT}]", f"str r4, [sp, #{_CHANNELS}]")
     yield f"str r9, [sp, #{_STEPS}]"
     yield from (f"strd r12, r3, [sp, #{_APART}]", f"str r8, [sp, #{_STREAM}]", "mov r7, r2")
     if code.is_literal:
-        yield f"ldrd r4, r6, [r0, #{_P_CLAMP}]"
+        yield f"ldrd r4, r6, [r0, #{P_CLAMP}]"
         yield from ("vdup.32 q6, r4", "vdup.32 q7, r6")
     elif code.nibbles:  # shifts of even and of odd channels
         yield from ("vdup.32 q7, r6", f"sub r6, r6, #{EXTRA_BITS}", "vmov q7[2], q7[0], r6, r6")
@@ -181,7 +182,7 @@ def _products(weights: tuple[str, ...], is_first: bool) -> dict[str, str]:
     name = "vmladav.s8" if is_first else "vmladava.s8"
     return {
         f"{'ab'[window]}{channel}": f"{name} {sum_}, q{window}, {weights[channel]}"
-        for window, sums in enumerate(_SUMS)
+        for window, sums in enumerate(SUMS)
         for channel, sum_ in enumerate(sums)
     }
 
@@ -215,7 +216,7 @@ def _scale(code: DirectCode) -> tuple[str, ...]:
     """The first half of scaling, q2 is loaded; flags tell whether there are more channels."""
     known = "ldm sp, {r0, r2, r3, r4, r9}"
     left = ("sub r4, r4, r7", "vctp.32 r4") if code.is_partial else ()
-    evens = [sums[channel] for sums in _SUMS for channel in (0, 2)] if code.nibbles else []
+    evens = [sums[channel] for sums in SUMS for channel in (0, 2)] if code.nibbles else []
     parted = [f"asr {sum_}, {sum_}, #{EXTRA_BITS}" for sum_ in evens]
     if code.is_literal:
         return (

@@ -39,9 +39,11 @@ def stream_bytes(channels: int, depth: int, form: Form, nibbles: bool = False) -
 
 
 def matrix_stream(
-    weights: Weights, form: Form, packing: Packing | None = None
+    weights: Weights, form: Form, packing: Packing | None = None, ahead: bool = False
 ) -> npt.NDArray[np.int32]:
-    """Weights (channels, depth) and constants in the order of the loops."""
+    """Weights (channels, depth) and constants in the order of the loops. `ahead`: constants of four
+    channels are in front of the next ones' weights, the last ones' in front of the first.
+    """
     channels, depth = weights.shape
     scale = scale_mve(form)
     tiles = -(-channels // TILE)
@@ -52,7 +54,8 @@ def matrix_stream(
     words = np.ascontiguousarray(packed).reshape(tiles, -1).view("<i4")
     constants = np.pad(scale.constants, ((0, 0), (0, room))).astype(np.int32)
     vectors = constants.reshape(-1, tiles, TILE).transpose(1, 0, 2).reshape(tiles, -1)
-    return np.concatenate([words, vectors], axis=1).astype(np.int32).reshape(-1)
+    parts = [np.roll(vectors, 1, axis=0), words] if ahead else [words, vectors]
+    return np.concatenate(parts, axis=1).astype(np.int32).reshape(-1)
 
 
 def nibble_halves(blocks: Weights) -> Weights:

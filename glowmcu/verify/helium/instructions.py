@@ -242,7 +242,7 @@ def _registers(name: str, operands: str, kind: Kind) -> tuple[frozenset[str], fr
     elif name.startswith(("pop", "vpop")):
         written, read = [*everything, "r13"], ["r13"]
     elif kind is Kind.LOOP_END:
-        written = ["r14"]
+        written = everything
     elif everything:
         results = 2 if name.startswith(_TWO_RESULTS) or _moves_two(name, parts) else 1
         written = everything[:results]

@@ -1,0 +1,313 @@
+"""Helium's loop of `matrix.direct_mve` for windows of few vectors: straight code, no turns.
+
+Two windows by four channels, as in direct_assembly.py. Results of four channels are scaled beside
+the products of the next four, those of a pair of windows' last ones beside the next pair's first:
+the stream has constants of scales in front of the weights beside which they are read. Before the
+first results there is nothing to scale, which then goes to the stack frame.
+
+r1 window a; r11 window b or, where an immediate tells them apart, the bytes between two rows; r5
+stream; r7, r3 results; r9 channels left; q0, q1 inputs; q2, q3 weights; q4, q5 results; q6
+constants; q7 the shift, or products.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from glowmcu.kernels.helium.direct_assembly import (
+    BLOCK,
+    P_CHANNELS,
+    P_CLAMP,
+    P_STEPS,
+    P_STREAM,
+    SUMS,
+    TILE,
+)
+from glowmcu.kernels.helium.slots import Slot, ordered
+
+#: Vectors of a window that are written out.
+MOST_BLOCKS = 36
+#: The same where they are one row.
+MOST_IN_A_ROW = 8
+#: Those that are written out twice.
+MOST_TWICE = 4
+#: What the offset of a load of bytes reaches.
+_FARTHEST = 127
+
+_LEFT, _NEXT, _CHANNELS, _TO_B, _APART, _STREAM, _NOWHERE, _, _CLAMP = range(0, 36, 4)
+_FRAME, _FRAME_LITERAL = 32, 64
+_CONSTANTS = re.compile(r"@(\d)")
+
+#: Orders of a block: products a0 to b3 of windows a and b with channels 0 to 3, loads x1, x2 of
+#: inputs and w0 to w4 of weights, m0 to m3 that move the sums before, and s, a step of rows.
+_FIRST = "w0 m0 a0 x1 m2 b0 w1 m1 a1 m3 b1 w2 a2 w3 b2 w4 a3 s x2 b3"
+_OTHER = "a0 x1 b0 w1 a1 w2 b1 a2 w3 b2 w4 a3 s x2 b3"
+
+
+@dataclass(frozen=True)
+class StraightCode:
+    """What of a layer is part of the code: `row_blocks` vectors in each of `rows` rows.
+
+    `apart`: bytes between windows that come in pairs, else 0 and a register tells. `is_partial`:
+    channels are no multiple of four, so that results are masked.
+    """
+
+    rows: int
+    row_blocks: int
+    apart: int
+    is_literal: bool
+    is_partial: bool
+
+    @property
+    def blocks(self) -> int:
+        """Of a turn as the table of steps has it."""
+        return self.row_blocks
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What tells functions apart (`specialized`)."""
+        return (
+            f"{self.rows} rows of {self.row_blocks}",
+            f"{self.apart} apart" * bool(self.apart),
+            "literal" * self.is_literal,
+            "partial" * self.is_partial,
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        """What the function takes, to a few bytes: gcc's for a Cortex-M55."""
+        each = 50 if self.shares else 56
+        late = 90 + 40 * self.is_literal
+        body = (late + each * self.rows * self.row_blocks) * (1 + self.is_twice)
+        return 220 + late + body
+
+    @property
+    def is_twice(self) -> bool:
+        """Whether the first channels of a pair have code of their own."""
+        return self.rows * self.row_blocks <= MOST_TWICE
+
+    @property
+    def shares(self) -> bool:
+        """Whether a vector of window b is the next one of window a."""
+        return self.apart == BLOCK and (self.row_blocks - 1) * self.rows % 2 == 0
+
+    @property
+    def walked(self) -> tuple[int, ...]:
+        """How far the pointer to a row has come at each of its blocks, so that loads reach."""
+        found = [0]
+        for block in range(1, self.row_blocks):
+            last = self.apart + BLOCK * block
+            found.append(last - last % BLOCK if last - found[-1] > _FARTHEST else found[-1])
+        return tuple(found)
+
+    @property
+    def constants_bytes(self) -> int:
+        """Of four channels."""
+        return 64 if self.is_literal else 32
+
+
+def fits(rows: int, row_blocks: int, apart: int) -> bool:
+    """Whether windows of several rows, `apart`, or of one row are written out."""
+    if rows == 1:
+        return row_blocks <= MOST_IN_A_ROW
+    return rows * row_blocks <= MOST_BLOCKS and apart <= _FARTHEST
+
+
+def straight_assembly(code: StraightCode) -> tuple[str, ...]:
+    """The whole function: r0 the layer, r1 the first window, r2 results, r3 how many windows."""
+    return (
+        *_enter(code),
+        *_pair(code),
+        *((*_body(code, True), "ble 7b") if code.is_twice else ("mov r9, #0x80000000",)),
+        "1: /* four channels */",
+        *_body(code, False),
+        *(("ble 7b", "le 1b") if code.is_twice else _tail(code)),
+        "9: /* the last results */",
+        *(_moves()[f"m{number}"] for number in range(4)),
+        f"ldr r5, [sp, #{_STREAM}]",
+        *(_placed(line, -BLOCK) for lines in _scale(code) for line in lines),
+        f"add sp, #{_FRAME_LITERAL if code.is_literal else _FRAME}",
+        "vpop {d8-d15}",
+        "pop {r4-r11, pc}",
+    )
+
+
+def _tail(code: StraightCode) -> Iterator[str]:
+    """The first channels of a pair count down from the least number, which overflows: results have
+    to go on elsewhere.
+    """
+    yield from ("ble 2f", "le 1b", "2: bvc 7b")
+    yield from (line for lines in _results(code) for line in lines)
+    yield from ("bgt 1b", "b 7b")
+
+
+def _enter(code: StraightCode) -> Iterator[str]:
+    frame = _FRAME_LITERAL if code.is_literal else _FRAME
+    yield from ("push {r4-r11, lr}", "vpush {d8-d15}", f"sub sp, #{frame}")
+    yield from (f"ldrd r4, r6, [r0, #{P_CHANNELS}]", f"ldr r8, [r0, #{P_STREAM}]")
+    yield from ("add r3, #1", f"strd r3, r2, [sp, #{_LEFT}]", f"strd r4, r4, [sp, #{_CHANNELS}]")
+    yield from (f"sub r8, #{BLOCK}", f"ldrd r9, r10, [r0, #{P_STEPS}]")
+    yield from (f"strd r10, r8, [sp, #{_APART}]", "sub r1, r1, r10, lsl #1")
+    if code.apart:
+        yield from ("ldr r11, [r9]", "asr r11, r11, #1")
+        if code.walked[-1]:
+            yield f"sub r11, #{code.walked[-1]}"
+    yield from (f"add r7, sp, #{_NOWHERE}", "mov r3, r7")
+    if code.is_literal:
+        yield from (f"ldrd r4, r6, [r0, #{P_CLAMP}]", "vdup.32 q6, r4", "vdup.32 q7, r6")
+        yield from (f"vstrw.32 q6, [sp, #{_CLAMP}]", f"vstrw.32 q7, [sp, #{_CLAMP + BLOCK}]")
+    else:
+        yield "vdup.32 q7, r6"
+
+
+def _pair(code: StraightCode) -> Iterator[str]:
+    yield "7: /* two windows; of the last one alone, that one twice */"
+    yield from (f"ldr r9, [sp, #{_LEFT}]", "subs r9, #2", "blt 9f", f"str r9, [sp, #{_LEFT}]")
+    if code.apart:
+        yield f"add r1, #{2 * code.apart}"
+    else:
+        yield from (f"ldr r5, [sp, #{_APART}]", "add r1, r1, r5, lsl #1")
+        yield from ("itt eq", "moveq r5, #0", f"streq r5, [sp, #{_TO_B}]", "add r11, r1, r5")
+    yield from (f"ldr r5, [sp, #{_STREAM}]", "vldrb.8 q0, [r1]")
+    if code.rows * code.row_blocks == 1:
+        yield "vldrb.8 q1, [r11]"
+
+
+def _results(code: StraightCode) -> Iterator[tuple[str, ...]]:
+    """Where those of a pair of windows are, from its second four channels on; their count."""
+    yield (f"ldr r7, [sp, #{_NEXT}]",)
+    yield (f"ldr r9, [sp, #{_CHANNELS}]",)
+    yield ("add r3, r7, r9, lsl #1",)
+    yield (f"str r3, [sp, #{_NEXT}]",)
+    yield (f"ldr r3, [sp, #{_TO_B}]",)
+    yield ("add r3, r7",)
+    yield from _count(code)
+
+
+@cache
+def _body(code: StraightCode, is_first: bool) -> tuple[str, ...]:
+    """Products of a window with four channels, and between them what is left of scaling; and what
+    comes behind the results of the last pair.
+    """
+    count = code.rows * code.row_blocks
+    first, *others = [[Slot((line,)) for line in _block(code, n)] for n in range(count)]
+    counted = _results(code) if is_first else _count(code)
+    late = [Slot(lines, is_late=True) for lines in (*_scale(code), *counted)]
+    found: list[str] = []
+    behind = code.constants_bytes - BLOCK
+    for slot in ordered([*first, *late, *(slot for block in others for slot in block)]):
+        for line in slot.lines:
+            if line.startswith("vldrb.8") and line.endswith("]!"):
+                behind += BLOCK
+            found.append(_placed(line, behind))
+    return tuple(found)
+
+
+def _placed(line: str, behind: int) -> str:
+    """With the address of constants, which begin `behind` bytes before where r5 is."""
+    return _CONSTANTS.sub(lambda match: f"[r5, #{BLOCK * int(match[1]) - behind}]", line)
+
+
+def _block(code: StraightCode, number: int) -> Iterator[str]:
+    """A block, whose first input and, but in the first block, weights are there."""
+    row, place = divmod(number, code.row_blocks)
+    is_row_end, is_end = place + 1 == code.row_blocks, number + 1 == code.rows * code.row_blocks
+    a, b = ("q0", "q1")
+    if code.shares and (row * (code.row_blocks - 1) + place) % 2:
+        a, b = b, a
+    name = "vmladav.s8" if number == 0 else "vmladava.s8"
+    lines = {
+        f"{'ab'[window]}{channel}": f"{name} {sum_}, {(a, b)[window]}, q{2 + channel % 2}"
+        for window, sums in enumerate(SUMS)
+        for channel, sum_ in enumerate(sums)
+    }
+    lines |= {f"w{load}": f"vldrb.8 q{2 + load % 2}, [r5, #{BLOCK}]!" for load in range(1, 5)}
+    lines["w0"] = f"vldrb.8 q2, [r5, #{code.constants_bytes + BLOCK}]!"
+    lines |= _moves()
+    if code.rows * code.row_blocks > 1:
+        from_ = ("r1", code.apart) if code.apart else ("r11", 0)
+        walked = code.walked[place]
+        lines["x1"] = f"vldrb.8 {b}, {_at(from_[0], from_[1] + BLOCK * place - walked)}"
+        if is_row_end or not code.shares:
+            ahead = 0 if is_row_end else BLOCK * (place + 1) - walked
+            lines["x2"] = f"vldrb.8 {a}, {_at('r1', ahead)}"
+        if step := walked - code.walked[place - 1] if place else 0:
+            yield f"add r1, #{step}"
+    if is_end:
+        del lines["w4"]
+    steps = _back(code) if is_end else ("add r1, r11",)
+    for key in (_FIRST if number == 0 else _OTHER).split():
+        if key == "s" and is_row_end and code.rows > 1:
+            yield from steps
+        elif key in lines:
+            yield lines[key]
+
+
+def _back(code: StraightCode) -> Iterator[str]:
+    """To the first row of the window."""
+    rows = code.rows - 1
+    for bit in range(rows.bit_length()):
+        if rows >> bit & 1:
+            yield "sub r1, r1, r11" + f", lsl #{bit}" * bool(bit)
+    if code.walked[-1]:
+        yield f"sub r1, #{code.walked[-1] * code.rows}"
+
+
+def _at(register: str, offset: int) -> str:
+    return f"[{register}, #{offset}]" if offset else f"[{register}]"
+
+
+def _moves() -> dict[str, str]:
+    """Sums to vectors."""
+    return {
+        f"m{2 * window + odd}": f"vmov q{4 + window}[{2 + odd}], q{4 + window}[{odd}], "
+        f"{sums[odd]}, {sums[2 + odd]}"
+        for window, sums in enumerate(SUMS)
+        for odd in (0, 1)
+    }
+
+
+def _scale(code: StraightCode) -> Iterator[tuple[str, ...]]:
+    """From sums to what is stored, by what stays together."""
+    yield from ((line,) for line in (_literal() if code.is_literal else _floor()))
+    stores = ("vstrb.32 q4, [r7], #4", "vstrb.32 q5, [r3], #4")
+    if code.is_partial:
+        yield ("vpstt", *(line.replace("vstrb", "vstrbt") for line in stores))
+    else:
+        yield from ((line,) for line in stores)
+
+
+def _count(code: StraightCode) -> Iterator[tuple[str, ...]]:
+    """Of channels; flags and the mask are for those whose products are under way."""
+    if code.is_partial:
+        yield ("vctp.32 r9",)
+    yield (f"subs r9, #{TILE}",)
+
+
+def _both(line: str) -> Iterator[str]:
+    return (line.format(q) for q in ("q4", "q5"))
+
+
+def _floor() -> Iterator[str]:
+    yield from _both("vshl.s32 {0}, {0}, q7")
+    for number, line in enumerate(("vadd.i32 {0}, {0}, q6", "vmulh.s32 {0}, {0}, q6")):
+        yield f"vldrw.32 q6, @{number}"
+        yield from _both(line)
+    yield from _both("vshrnb.i32 {0}, {0}, #16")
+    yield from _both("vqmovnb.s16 {0}, {0}")
+
+
+def _literal() -> Iterator[str]:
+    yield "vldrw.32 q6, @0"
+    yield from _both("vadd.i32 {0}, {0}, q6")
+    yield "vldrw.32 q6, @1"
+    for q in ("q4", "q5"):
+        yield f"vqrdmulh.s32 q7, {q}, q6"
+        yield from (f"vshr.s32 {q}, {q}, #31", f"vadd.i32 {q}, {q}, q7")
+    loads = ("@2", "@3", f"[sp, #{_CLAMP}]", f"[sp, #{_CLAMP + BLOCK}]")
+    for name, place in zip(("vadd.i32", "vshl.s32", "vmax.s32", "vmin.s32"), loads, strict=True):
+        yield f"vldrw.32 q6, {place}"
+        yield from _both(name + " {0}, {0}, q6")
