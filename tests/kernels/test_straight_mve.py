@@ -32,7 +32,7 @@ _CYCLES = {
 }
 
 
-@given(st.lists(st.tuples(st.sampled_from(_LINES), st.booleans()), max_size=40))
+@given(st.lists(st.tuples(st.sampled_from(_LINES), st.booleans()), max_size=160))
 def test_an_order_keeps_what_each_instruction_reads(drawn: list[tuple[str, bool]]) -> None:
     slots = [Slot((line,), is_late) for line, is_late in drawn]
     places = {id(slot): number for number, slot in enumerate(ordered(slots))}

@@ -77,7 +77,7 @@ def ordered(slots: Sequence[Slot]) -> list[Slot]:
     """Those with products in an order that keeps what each reads and writes, and the late ones
     between them at an even pace.
     """
-    needs = [_needs(slots, number) for number in range(len(slots))]
+    needs = _needs(slots)
     pace = min(sum(slot.is_product for slot in slots), _PACE), sum(slot.is_late for slot in slots)
     free = {"multiplier": 1, "memory": 0, "integers": 0, "": 0}
     issued: dict[int, int] = {}
@@ -85,7 +85,7 @@ def ordered(slots: Sequence[Slot]) -> list[Slot]:
 
     def may_issue(number: int) -> bool:
         return free[slots[number].unit] <= cycle and all(
-            other in issued and issued[other] + wait <= cycle for other, wait in needs[number]
+            other in issued and issued[other] + wait <= cycle for other, wait in needs[number].items()
         )
 
     while left:
@@ -111,15 +111,21 @@ def _rank(slot: Slot, is_behind: bool) -> int:
     return 1 if slot.is_product else 2
 
 
-def _needs(slots: Sequence[Slot], number: int) -> list[tuple[int, int]]:
-    """The slots before one that it must follow, and by how many cycles."""
-    reads, writes = slots[number].registers
-    found = []
-    for before in range(max(0, number - _AHEAD), number):
-        others_reads, others_writes = slots[before].registers
-        if others_writes & reads:
-            is_sum = slots[number].is_product and slots[before].is_product
-            found.append((before, 2 if is_sum else slots[before].latency))
-        elif writes & (others_reads | others_writes):
-            found.append((before, 1))
+def _needs(slots: Sequence[Slot]) -> list[dict[int, int]]:
+    """For each slot those that it must follow, and by how many cycles."""
+    writers: dict[str, int] = {}
+    readers: dict[str, list[int]] = {}
+    found: list[dict[int, int]] = []
+    for number, slot in enumerate(slots):
+        reads, writes = slot.registers
+        needs = {other: 1 for name in writes for other in readers.get(name, ())}
+        needs |= {writers[name]: 1 for name in writes if name in writers}
+        for before in {writers[name] for name in reads if name in writers}:
+            is_sum = slot.is_product and slots[before].is_product
+            needs[before] = 2 if is_sum else slots[before].latency
+        found.append(needs)
+        for name in reads:
+            readers.setdefault(name, []).append(number)
+        for name in writes:
+            writers[name], readers[name] = number, []
     return found
