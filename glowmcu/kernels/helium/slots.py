@@ -85,7 +85,8 @@ def ordered(slots: Sequence[Slot]) -> list[Slot]:
 
     def may_issue(number: int) -> bool:
         return free[slots[number].unit] <= cycle and all(
-            other in issued and issued[other] + wait <= cycle for other, wait in needs[number].items()
+            other in issued and issued[other] + wait <= cycle
+            for other, wait in needs[number].items()
         )
 
     while left:
