@@ -105,9 +105,12 @@ def _tries(
     yield from _one_after_another(judge, options, demands, 2)
     border = {value.name for value in (*judge.graph.arguments, *judge.graph.results)}
     is_harmful = any(one.tensor in border and one.share >= _LEAST_SHARE for one in layers)
-    if may_be_float and is_harmful and options.interface is not Interface.FLOAT:
+    if may_be_float and options.interface is not Interface.FLOAT:
         real = replace(options, interface=Interface.FLOAT)
-        yield from _one_after_another(judge, real, demands, 0, "--io float")
+        if is_harmful:
+            yield from _one_after_another(judge, real, demands, 0, "--io float")
+        else:  # the error shows where a scaler has taken the mean away, not where x was stored
+            yield "--io float", real
 
 
 def _one_after_another(

@@ -62,3 +62,25 @@ def test_bytes_that_were_asked_for_at_the_border_stay_bytes(tmp_path: Path) -> N
     (entry,) = compiled(tmp_path, io="uint8").manifest.quality
     assert entry.shortfalls
     assert not any("--io" in remedy.arguments for remedy in entry.remedies)
+
+
+def test_neighbours_behind_a_scaler_are_to_get_real_numbers(tmp_path: Path) -> None:
+    """Where the scaler takes the mean away the error shows, and hardly any where x was stored."""
+    skl2onnx = pytest.importorskip("skl2onnx", reason="pip install skl2onnx")
+    from sklearn.datasets import load_wine
+    from sklearn.model_selection import train_test_split
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    x, classes = load_wine(return_X_y=True)
+    x, _, classes, _ = train_test_split(x.astype(np.float32), classes, random_state=0)
+    fitted = make_pipeline(StandardScaler(), KNeighborsClassifier()).fit(x, classes)
+    opsets = {"": 17, "ai.onnx.ml": 3}
+    made = skl2onnx.to_onnx(fitted, x[:1], options={"zipmap": False}, target_opset=opsets)
+    data: bytes = made.SerializeToString()
+    (entry,) = glowmcu.compile(data, samples=x, name="m", output=tmp_path).manifest.quality
+    (remedy,) = entry.remedies
+    assert entry.shortfalls
+    assert remedy.arguments == "--io float"
+    assert remedy.is_enough
