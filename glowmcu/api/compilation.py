@@ -301,10 +301,13 @@ def _notes(
         notes += [stored] if stored else []
     notes += [*compilation.notes, *_streaming_note(compilation)]
     if compilation.float_graph is not None:
+        from glowmcu.quant.missing_values import missing_notes
+
         kept = compilation.float_nodes.items()
         notes += [f"stays float: {name} ({reason})" for name, reason in kept]
         narrow = compilation.narrow_nodes.items()
         notes += [f"stays int8: {name} ({reason})" for name, reason in narrow]
+        notes += missing_notes(compilation.float_graph, compilation.imported.arguments)
     elif compilation.is_float and compilation.manifest.pipeline is not None:
         notes.append(
             "stages of this pipeline compute in float; for int8 give the [[stage]] of each "

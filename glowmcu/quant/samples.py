@@ -28,6 +28,7 @@ from glowmcu.quant.data_sets import (
     unscaled,
 )
 from glowmcu.quant.labels import LabelledSample, labels_behind, labels_beside
+from glowmcu.quant.missing_values import inputs_with_missing
 
 #: What the samples of a model with one input may be called beside labels.
 _INPUTS = "inputs"
@@ -286,7 +287,7 @@ def _wrong_shape(got: Shape, value: Value, where: str, many: bool = False) -> Ex
 def _sample(graph: Graph, item: object, where: str) -> Sample:
     arrays = _arrays_of(graph, item, where)
     return tuple(
-        _checked(np.asarray(array), value, where)
+        _checked(np.asarray(array), value, graph, where)
         for value, array in zip(graph.inputs, arrays, strict=True)
     )
 
@@ -326,26 +327,28 @@ def _nothing_fits(
     )
 
 
-def _checked(array: Array, value: Value, where: str) -> Array:
-    """`array` in the shape and dtype of the input."""
+def _checked(array: Array, value: Value, graph: Graph, where: str) -> Array:
+    """`array` in the shape and dtype of the input of `graph`."""
     shape = value.type.shape
     if array.shape != shape:
         if shape[:1] != (1,) or array.shape != shape[1:]:
             raise _wrong_shape(array.shape, value, where)
         array = array[np.newaxis]
     if value.type.element is ElementType.F32:
-        return _float_array(array, value, where)
+        return _float_array(array, value, graph, where)
     return _integer_array(array, value, where)
 
 
-def _float_array(array: Array, value: Value, where: str) -> Array:
+def _float_array(array: Array, value: Value, graph: Graph, where: str) -> Array:
     if array.dtype.kind not in "fiub":
         raise error("GM305", f"input {value.name!r}: {array.dtype} is no number", where)
     with np.errstate(over="ignore"):
         single = np.asarray(array, np.float32, order="C")
-    if not np.isfinite(single).all():
-        bad = np.argwhere(~np.isfinite(single))[0]
-        place = tuple(map(int, bad))
+    bad = ~np.isfinite(single)
+    if bad.any() and value in inputs_with_missing(graph):
+        bad = np.isinf(single)
+    if bad.any():
+        place = tuple(map(int, np.argwhere(bad)[0]))
         raise error(
             "GM305",
             f"input {value.name!r} is {single[place]} at {place}; expected finite numbers",
