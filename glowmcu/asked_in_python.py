@@ -33,13 +33,15 @@ def in_python(text: str) -> str:
 @dataclass(frozen=True)
 class Argument:
     """`name` is the argument's, `value` the pattern of what an option may be followed by, `written`
-    writes that as Python does. With `brackets` several values are one.
+    writes that as Python does. With `brackets` several values are one. A `choice` is a field of
+    `Quantization`.
     """
 
     name: str
     value: str = r"(?!)"
     written: Callable[[str], str] = str
     brackets: str = ""
+    choice: bool = False
 
 
 def _word(text: str) -> str:
@@ -139,11 +141,13 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--outside-input": Argument("outside_inputs", rf"{_PLACE}", _words, "[]"),
     "--stream-input": Argument("stream_inputs", rf"{_PLACE}", _words, "[]"),
     "--quantization": Argument("search", r"(?:automatic|plain)\b", _word),
-    "--calibration": Argument("calibration", r"(?:minmax|percentile|mse|entropy)\b", _word),
+    "--calibration": Argument(
+        "calibration", r"(?:minmax|percentile|mse|entropy)\b", _word, choice=True
+    ),
     "--require-agreement": Argument("require_agreement", r"\d+(?:\.\d+)?"),
     "--require-sqnr": Argument("require_sqnr", r"-?\d+(?:\.\d+)?"),
-    "--int16": Argument("int16", _NAMES, _words, "[]"),
-    "--keep-float": Argument("keep_float", _NAMES, _words, "[]"),
+    "--int16": Argument("int16", _NAMES, _words, "[]", choice=True),
+    "--keep-float": Argument("keep_float", _NAMES, _words, "[]", choice=True),
     "--dump-tensors": Argument("dump_tensors"),
     "--train": Argument("train", rf"{_LAYERS}(?:,{_LAYERS})*", _word),
     "--loss": Argument("loss", r"(?:squared-error|cross-entropy)\b", _word),
@@ -151,8 +155,8 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--train-numbers": Argument("train_numbers", r"(?:fixed|float32)\b", _word),
     "--momentum": Argument("momentum", r"\d+(?:\.\d+)?"),
     "--force": Argument("force"),
-    "--adaround": Argument("adaround"),
-    "--equalize": Argument("equalize"),
+    "--adaround": Argument("adaround=True", choice=True),
+    "--equalize": Argument("equalize=True", choice=True),
     "--hot": Argument("hot"),
     "--input": Argument("array of inputs"),
     "--instrument": Argument("instrument"),
@@ -182,7 +186,14 @@ def _arguments(text: str) -> str:
     for option, value in re.findall(r"(?<!\S)(--?[a-z][\w-]*)(?: (?!-)(\S+))?", text):
         argument = ARGUMENTS[option]
         values.setdefault(option, []).extend([argument.written(value)] if value else [])
-    return ", ".join(_argument(ARGUMENTS[option], given) for option, given in values.items())
+    choices, others = list[str](), list[str]()
+    for option, given in values.items():
+        written = _argument(ARGUMENTS[option], given)
+        is_choice = ARGUMENTS[option].choice and "=" in written
+        (choices if is_choice else others).append(written)
+    if choices:
+        others.append(f"quantization=glowmcu.Quantization({', '.join(choices)})")
+    return ", ".join(others)
 
 
 def _argument(argument: Argument, values: list[str]) -> str:

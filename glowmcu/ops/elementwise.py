@@ -279,10 +279,20 @@ class SquaredDifference(Arithmetic):
         return scale.out.apply((a - b) ** 2, rounding)
 
 
+@dataclass(frozen=True)
 class _Extremum(ElementwiseOperation):
-    """Compares stored values as they are: the scales must be the same for that to mean anything."""
+    """Compares stored values as they are: the scales must be the same for that to mean anything.
+
+    What is not a number as either operand is the result. TensorFlow Lite's `maximum_minimum.h` has
+    the second operand instead, whichever of them is none.
+    """
+
+    keeps_nan: bool = True
 
     operand_count: ClassVar[int] = 2
+
+    def _chosen(self, takes_a: Array, a: Array, b: Array) -> tuple[Array, ...]:
+        return (np.where(takes_a | (a != a) if self.keeps_nan else takes_a, a, b),)
 
     def verify(self, signature: Signature) -> None:
         types = (*signature.inputs, signature.output)
@@ -301,6 +311,7 @@ class _Extremum(ElementwiseOperation):
 
 
 @operation("maximum")
+@dataclass(frozen=True)
 class Maximum(_Extremum):
     """The larger of two stored values."""
 
@@ -308,10 +319,11 @@ class Maximum(_Extremum):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         a, b = inputs
-        return (np.where(a > b, a, b),)
+        return self._chosen(a > b, a, b)
 
 
 @operation("minimum")
+@dataclass(frozen=True)
 class Minimum(_Extremum):
     """The smaller of two stored values."""
 
@@ -319,7 +331,7 @@ class Minimum(_Extremum):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         a, b = inputs
-        return (np.where(a < b, a, b),)
+        return self._chosen(a < b, a, b)
 
 
 @operation("prelu")

@@ -85,7 +85,8 @@ class FullyConnected(WeightedOperation):
     ) -> tuple[Array, ...]:
         x, weights, bias = inputs
         if signature.output.element.is_float:
-            return (clamp_float(x @ weights.T + bias, self.clamp),)
+            with np.errstate(all="ignore"):
+                return (clamp_float(x @ weights.T + bias, self.clamp),)
         quantization = signature.inputs[1].quantization
         assert quantization is not None
         points = np.array(quantization.zero_points, np.int16)

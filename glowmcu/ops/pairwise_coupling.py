@@ -25,7 +25,8 @@ MOST_ROUNDS, BOUND = 100, 0.005
 @dataclass(frozen=True)
 class PairwiseCoupling(Operation):
     """(N, pairs) to (N, `classes`), float32. Pairs are (0, 1), (0, 2), …, (1, 2), …; each has the
-    probability of its first class, which is neither 0 nor 1.
+    probability of its first class, which is neither 0 nor 1. Where all are NaN nothing is known:
+    every class is as probable as the others.
     """
 
     classes: int = 2
@@ -76,7 +77,7 @@ def _coupled(pairs: Array, classes: int) -> Array:
             qp += q[:, j] * p[j]
         for i in range(classes):
             total += p[i] * qp[i]
-        if np.abs(qp - total).max() < bound:
+        if not (np.abs(qp - total) >= bound).any():
             break
         for i in range(classes):
             step = (total - qp[i]) / q[i, i]

@@ -252,7 +252,7 @@ class L2Pool2D(_Pool):
         with np.errstate(all="ignore"):
             sums = self._reduced(inputs[0] * inputs[0], 0.0, np.add)
             means = sums / self.window_counts(signature.inputs[0]).astype(np.float32)
-        return (clamp_float(np.sqrt(means), self.clamp or (-FLOAT_MAX, FLOAT_MAX)),)
+        return (clamp_float(np.sqrt(means), self.clamp),)
 
 
 @operation("lp_pool_2d")

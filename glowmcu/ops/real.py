@@ -9,7 +9,7 @@ import numpy as np
 from glowmcu.ir.operation import Array, OperationError, Signature
 from glowmcu.ir.types import ElementType, TensorType
 
-#: Stands for "no bound": no finite float32 exceeds it, and C needs no infinity literal.
+#: Stands for "no bound" in a clamp: no finite float32 exceeds it, and what is infinite stays so.
 FLOAT_MAX = float(np.finfo(np.float32).max)
 Clamp = tuple[float, float] | None
 
@@ -26,8 +26,14 @@ def clamp_float(values: Array, clamp: Clamp) -> Array:
     single = values.astype(np.float32, copy=False)
     if clamp is None:
         return single
-    low, high = clamp
+    low, high = open_bounds(clamp)
     return np.clip(single, np.float32(low), np.float32(high))
+
+
+def open_bounds(clamp: tuple[float, float]) -> tuple[float, float]:
+    """The bounds of a clamp, infinite where there is none."""
+    low, high = clamp
+    return (-math.inf if low <= -FLOAT_MAX else low), (math.inf if high >= FLOAT_MAX else high)
 
 
 def stored_clamp(clamp: Clamp, type_: TensorType) -> tuple[int, int]:

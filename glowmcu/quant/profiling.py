@@ -19,6 +19,7 @@ from glowmcu.ir.interpreter import bind_inputs
 from glowmcu.ir.operation import Array
 from glowmcu.quant.batching import batched, batches_agree, stacked
 from glowmcu.quant.histogram import histogram_of
+from glowmcu.quant.missing_values import filled, values_with_missing
 from glowmcu.quant.profile import (
     ChannelProfile,
     Profile,
@@ -86,12 +87,13 @@ def profile_graph(
     Raises GM306 for no samples, GM310 if all are the same, GM311 if a tensor overflows.
     """
     names = profiled_values(graph)
+    may_lack = values_with_missing(graph)
     tensors: dict[Value, TensorProfile] = {}
 
     def visit(node: Node | None, values: Sequence[Value], arrays: Sequence[Array]) -> None:
         for value, array in zip(values, arrays, strict=True):
             if value in names:
-                seen = _measure(value, array, node)
+                seen = _measure(value, filled(array) if value in may_lack else array, node)
                 tensors[value] = merge_tensors(tensors[value], seen) if value in tensors else seen
 
     watch, done = Watch(observer, clock=clock), 0

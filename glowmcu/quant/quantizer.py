@@ -23,6 +23,7 @@ from glowmcu.quant.convert import Formats, convert_graph
 from glowmcu.quant.equalization import equalize
 from glowmcu.quant.four_bits import choose_four_bit_nodes
 from glowmcu.quant.int8_partition import Rules, choose_int8_nodes, nodes_named, why_float
+from glowmcu.quant.missing_values import nodes_with_missing
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.parameters import assign_parameters, raw_inputs, wide_states
 from glowmcu.quant.profile import Profile, check_profile
@@ -112,7 +113,7 @@ def _quantize(
     ]
     int16 = fused.names(options.int16)
     four_bit = fused.names(options.four_bit_weights)
-    refused: dict[Node, str] = {}
+    refused = {} if int8_interface else nodes_with_missing(graph)
     narrow: dict[Node, str] = {}
     while True:
         rules = choose_int8_nodes(graph, options.keep_float, refused, int8_interface)

@@ -33,6 +33,7 @@ from glowmcu.quant.data_sets import (
     unscaled,
 )
 from glowmcu.quant.labels import LabelledSample, labels_behind, labels_beside
+from glowmcu.quant.missing_values import inputs_with_missing
 from glowmcu.string_categories import categories_of, numbered
 
 #: What the samples of a model with one input may be called beside labels.
@@ -295,7 +296,7 @@ def _wrong_shape(got: Shape, value: Value, where: str, many: bool = False) -> Ex
 def _sample(graph: Graph, item: object, where: str) -> Sample:
     arrays = _arrays_of(graph, item, where)
     return tuple(
-        _checked(numbered(np.asarray(array), categories_of(graph.metadata)), value, where)
+        _checked(numbered(np.asarray(array), categories_of(graph.metadata)), value, graph, where)
         for value, array in zip(graph.inputs, arrays, strict=True)
     )
 
@@ -337,24 +338,26 @@ def _nothing_fits(
     )
 
 
-def _checked(array: Array, value: Value, where: str) -> Array:
-    """`array` in the shape and dtype of the input."""
+def _checked(array: Array, value: Value, graph: Graph, where: str) -> Array:
+    """`array` in the shape and dtype of the input of `graph`."""
     if array.shape not in shapes_of_sample(value.type):
         raise _wrong_shape(array.shape, value, where)
     array = array.reshape(value.type.shape)
     if value.type.element is ElementType.F32:
-        return _float_array(array, value, where)
+        return _float_array(array, value, graph, where)
     return _integer_array(array, value, where)
 
 
-def _float_array(array: Array, value: Value, where: str) -> Array:
+def _float_array(array: Array, value: Value, graph: Graph, where: str) -> Array:
     if array.dtype.kind not in "fiub":
         raise error("GM305", f"input {value.name!r}: {array.dtype} is no number", where)
     with np.errstate(over="ignore"):
         single = np.asarray(array, np.float32, order="C")
-    if not np.isfinite(single).all():
-        bad = np.argwhere(~np.isfinite(single))[0]
-        place = tuple(map(int, bad))
+    bad = ~np.isfinite(single)
+    if bad.any() and value in inputs_with_missing(graph):
+        bad = np.isinf(single)
+    if bad.any():
+        place = tuple(map(int, np.argwhere(bad)[0]))
         raise error(
             "GM305",
             f"input {value.name!r} is {single[place]} at {place}; expected finite numbers",

@@ -29,9 +29,12 @@ ADDED = "quantization"
 
 
 def stored_values(x: Array, type_: TensorType) -> Array:
-    """Real numbers as `type_` stores them; unchanged if it is no quantized type."""
+    """Real numbers as `type_` stores them, NaN as the least one, as a bundle's header converts it;
+    unchanged if it is no quantized type.
+    """
     if type_.quantization is None:
         return x
+    x = np.where(np.isnan(x), np.float32(-np.inf), x)
     signature = Signature((TensorType(x.shape, ElementType.F32),), (type_.with_shape(x.shape),))
     return Quantize().evaluate([x], signature, Rounding.DOUBLE)[0]
 

@@ -195,18 +195,27 @@ def tries(
     if loses_much:
         yield from _further(measured, options)
     if may_be_float:
-        yield from _at_the_border(measured, options, layers)
+        yield from _at_the_border(measured, options, layers, loses_much)
 
 
 def _at_the_border(
-    measured: Measured, options: QuantizationOptions, layers: Sequence[HarmfulLayer]
+    measured: Measured,
+    options: QuantizationOptions,
+    layers: Sequence[HarmfulLayer],
+    loses_much: bool = True,
 ) -> Iterator[Try]:
-    """Real numbers where storing inputs or outputs does harm, with the layers behind in float."""
+    """Real numbers where storing inputs or outputs does harm, with the layers behind in float, or
+    alone.
+    """
     border = {value.name for value in (*measured.graph.arguments, *measured.graph.results)}
     is_harmful = any(one.tensor in border and one.share >= _LEAST_SHARE for one in layers)
-    if is_harmful and options.interface is not Interface.FLOAT:
-        real = replace(options, interface=Interface.FLOAT)
+    if options.interface is Interface.FLOAT:
+        return
+    real = replace(options, interface=Interface.FLOAT)
+    if is_harmful:
         yield from _one_after_another(measured, real, 0, "--io float")
+    elif loses_much:  # the error shows where a scaler takes the mean away, not where x is stored
+        yield "--io float", real
 
 
 def _further(measured: Measured, options: QuantizationOptions) -> Iterator[Try]:

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "glowmcu_base.h"
+#include "glowmcu_clamping.h"
 
 /*
  * Arm's M profile with an FPU, as gcc and clang know it; define it as 0 to have the C. At -O0 gcc
@@ -32,11 +33,6 @@
 #define GLOWMCU_HAS_FLOAT_VECTORS 0
 #endif
 
-/* What becomes of results: they stay, 0 takes the place of negative ones, or both limits hold. */
-#define GLOWMCU_KEEP 0
-#define GLOWMCU_RELU 1 /* clamp_min is 0, clamp_max the largest float */
-#define GLOWMCU_CLAMP 2
-
 /* C99 asks for strings of 4,095 characters, and the assembly of a loop is one of more. */
 #if GLOWMCU_HAS_FPU && defined(__clang__)
 #pragma clang diagnostic ignored "-Woverlength-strings"
@@ -47,12 +43,6 @@
 #define GLOWMCU_ALL_FLOATS "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", \
     "s11", "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19", "s20", "s21", "s22", "s23", \
     "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31"
-
-/* The same text for several registers. */
-#define GLOWMCU_FOR_A4(text) text("s0") text("s1") text("s2") text("s3")
-#define GLOWMCU_FOR_A8(text) GLOWMCU_FOR_A4(text) text("s4") text("s5") text("s6") text("s7")
-#define GLOWMCU_FOR_B4(text) text("s8") text("s9") text("s10") text("s11")
-#define GLOWMCU_FOR_B8(text) GLOWMCU_FOR_B4(text) text("s12") text("s13") text("s14") text("s15")
 
 /* Adds b to a, names of registers. */
 #define GLOWMCU_ADD(a, b) "vadd.f32 " a ", " a ", " b "\n"
@@ -90,48 +80,35 @@
     GLOWMCU_STORE_RELU("s12", "s13", "z", "16", "20") \
     GLOWMCU_STORE_RELU("s14", "s15", "z", "24", "28")
 
-/* A register less itself: an invalid operation if it is infinite, which FPSCR remembers. */
-#define GLOWMCU_FLAG(s) "vsub.f32 s28, " s ", " s "\n"
-
 /*
  * Ends a block: adds the biases at %[w] and stores at %[y] and %[z], behind which both then are.
- * %[p] is a struct with `clamping` at 52. Other limits are what glowmcu_floats_end sees to, for
- * which `flag` tells of infinite results before a ReLU.
+ * %[p] is a struct with `clamping` at 52. Other limits are what glowmcu_floats_end sees to.
  */
-#define GLOWMCU_FINISH(biases, add, flag, relu, store, past) \
+#define GLOWMCU_FINISH(biases, add, relu, store, past) \
     "vldmia %[w]!, {" biases "}\n" \
     add \
     "ldr %[n], [%[p], #52]\n" \
     "cmp %[n], #1\n" \
     "bne 8f\n" \
-    flag \
     relu \
     past \
     "b 9f\n" \
     "8:\n" \
     store \
     "9:\n"
-#define GLOWMCU_FINISH_2X8(flag) GLOWMCU_FINISH("s16-s23", GLOWMCU_BIAS_A8 GLOWMCU_BIAS_B8, flag, \
+#define GLOWMCU_FINISH_2X8 GLOWMCU_FINISH("s16-s23", GLOWMCU_BIAS_A8 GLOWMCU_BIAS_B8, \
     GLOWMCU_RELU_A8 GLOWMCU_RELU_B8, "vstmia %[y]!, {s0-s7}\nvstmia %[z]!, {s8-s15}\n", \
     "adds %[y], %[y], #32\nadds %[z], %[z], #32\n")
-#define GLOWMCU_FINISH_1X8(flag) GLOWMCU_FINISH("s16-s23", GLOWMCU_BIAS_A8, flag, GLOWMCU_RELU_A8, \
+#define GLOWMCU_FINISH_1X8 GLOWMCU_FINISH("s16-s23", GLOWMCU_BIAS_A8, GLOWMCU_RELU_A8, \
     "vstmia %[y]!, {s0-s7}\n", "adds %[y], %[y], #32\n")
-#define GLOWMCU_FINISH_2X4(flag) GLOWMCU_FINISH("s16-s19", GLOWMCU_BIAS_A4 GLOWMCU_BIAS_B4, flag, \
+#define GLOWMCU_FINISH_2X4 GLOWMCU_FINISH("s16-s19", GLOWMCU_BIAS_A4 GLOWMCU_BIAS_B4, \
     GLOWMCU_RELU_A4 GLOWMCU_RELU_B4, "vstmia %[y]!, {s0-s3}\nvstmia %[z]!, {s8-s11}\n", \
     "adds %[y], %[y], #16\nadds %[z], %[z], #16\n")
-#define GLOWMCU_FINISH_1X4(flag) GLOWMCU_FINISH("s16-s19", GLOWMCU_BIAS_A4, flag, GLOWMCU_RELU_A4, \
+#define GLOWMCU_FINISH_1X4 GLOWMCU_FINISH("s16-s19", GLOWMCU_BIAS_A4, GLOWMCU_RELU_A4, \
     "vstmia %[y]!, {s0-s3}\n", "adds %[y], %[y], #16\n")
 
-/* Every result on its own. */
-#define GLOWMCU_FLAG_2X8 GLOWMCU_FOR_A8(GLOWMCU_FLAG) GLOWMCU_FOR_B8(GLOWMCU_FLAG)
-#define GLOWMCU_FLAG_1X8 GLOWMCU_FOR_A8(GLOWMCU_FLAG)
-#define GLOWMCU_FLAG_2X4 GLOWMCU_FOR_A4(GLOWMCU_FLAG) GLOWMCU_FOR_B4(GLOWMCU_FLAG)
-#define GLOWMCU_FLAG_1X4 GLOWMCU_FOR_A4(GLOWMCU_FLAG)
-
-/* Bits of FPSCR: what is not a number is always the same one; overflow, invalid operation. */
+/* Bits of FPSCR: what is not a number is always the same one; what operations report. */
 #define GLOWMCU_DEFAULT_NAN 0x02000000u
-#define GLOWMCU_OVERFLOW 4u
-#define GLOWMCU_INVALID 1u
 #define GLOWMCU_FLOAT_FLAGS 0x9Fu
 
 /*
@@ -201,15 +178,14 @@ static inline uint32_t glowmcu_floats_begin(void)
     uint32_t here;
 
     __asm__ volatile("vmrs %0, fpscr\n" : "=r"(mode));
-    here = (mode & ~GLOWMCU_FLOAT_FLAGS) | GLOWMCU_DEFAULT_NAN;
+    here = mode | GLOWMCU_DEFAULT_NAN;
     __asm__ volatile("vmsr fpscr, %0\n" : : "r"(here));
     return mode;
 }
 
 /*
  * Puts the mode back, and limits all `count` results if that is still to do: those of GLOWMCU_CLAMP
- * were stored as they are, those of GLOWMCU_RELU may be infinite. Then something finite overflowed,
- * or `flag` of GLOWMCU_FINISH found one.
+ * were stored as they are.
  */
 GLOWMCU_CODE
 static inline void glowmcu_floats_end(uint32_t mode, int32_t clamping, float low, float high,
@@ -219,8 +195,7 @@ static inline void glowmcu_floats_end(uint32_t mode, int32_t clamping, float low
 
     __asm__ volatile("vmrs %0, fpscr\n" : "=r"(now));
     __asm__ volatile("vmsr fpscr, %0\n" : : "r"(mode | (now & GLOWMCU_FLOAT_FLAGS)));
-    if (clamping == GLOWMCU_CLAMP
-        || (clamping == GLOWMCU_RELU && (now & (GLOWMCU_OVERFLOW | GLOWMCU_INVALID)) != 0u)) {
+    if (clamping == GLOWMCU_CLAMP) {
         glowmcu_clamp_all_f32(low, high, results, count);
     }
 }
@@ -243,16 +218,6 @@ static inline void glowmcu_floats_end(uint32_t mode, int32_t clamping, float low
     (void)high;
     (void)results;
     (void)count;
-}
-
-/* One result, as the loops in assembly end it; what is not a number stays it. */
-GLOWMCU_CODE
-static inline float glowmcu_clamped_f32(float value, int32_t clamping, float low, float high)
-{
-    if (clamping == GLOWMCU_KEEP) {
-        return value;
-    }
-    return (value < low) ? low : ((value > high) ? high : value);
 }
 #endif
 

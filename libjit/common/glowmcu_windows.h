@@ -72,20 +72,7 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_window_f32, clamp_max) == 60, window_is_a
 #define GLOWMCU_AT_WEIGHTS(w) "+l"(w)
 #define GLOWMCU_LOAD_1(registers_a, registers_b)
 #define GLOWMCU_LOAD_2(registers_a, registers_b)
-/* What FPSCR remembers of vectors is not relied on. */
-#define GLOWMCU_WINDOW_FLAG_2X8 GLOWMCU_FLAG_2X8
-#define GLOWMCU_WINDOW_FLAG_1X8 GLOWMCU_FLAG_1X8
-#define GLOWMCU_WINDOW_FLAG_2X4 GLOWMCU_FLAG_2X4
-#define GLOWMCU_WINDOW_FLAG_1X4 GLOWMCU_FLAG_1X4
 #else
-/*
- * An infinite input is in the sums of all channels of a pixel: each is infinite, or no number, for
- * an infinite number less another or times 0 is an invalid operation. One channel tells.
- */
-#define GLOWMCU_WINDOW_FLAG_1X8 GLOWMCU_FLAG("s0")
-#define GLOWMCU_WINDOW_FLAG_2X8 GLOWMCU_FLAG("s0") GLOWMCU_FLAG("s8")
-#define GLOWMCU_WINDOW_FLAG_1X4 GLOWMCU_WINDOW_FLAG_1X8
-#define GLOWMCU_WINDOW_FLAG_2X4 GLOWMCU_WINDOW_FLAG_2X8
 /* Products of `x` with four weights, added to four sums; all are names of registers. */
 #define GLOWMCU_PRODUCTS(x, w0, w1, w2, w3, a0, a1, a2, a3) \
     "vmul.f32 s28, " x ", " w0 "\n" \

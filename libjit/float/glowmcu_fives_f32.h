@@ -150,8 +150,6 @@ static inline void glowmcu_fives_f32_blocks(const glowmcu_fives_f32 *p, const fl
         "add.w %[y], %[y], #16\n"
         "subs.w %[blocks], %[blocks], #1\n"
         "bne.w 1b\n"
-        GLOWMCU_FLAG("s0") GLOWMCU_FLAG("s4") GLOWMCU_FLAG("s8") GLOWMCU_FLAG("s12")
-        GLOWMCU_FLAG("s16")
         "b 9f\n"
         "7:\n"
         "ldr %[n], [%[p], #32]\n"

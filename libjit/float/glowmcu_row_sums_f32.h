@@ -5,6 +5,7 @@
 #define GLOWMCU_ROW_SUMS_F32_H
 
 #include "glowmcu_base.h"
+#include "glowmcu_clamping.h"
 
 typedef struct {
     int32_t rows; /* of the image */
@@ -12,6 +13,7 @@ typedef struct {
     int32_t channels;
     int32_t by_row; /* whether each row is summed by itself first */
     float count;    /* what sums are divided by */
+    int32_t clamping; /* GLOWMCU_KEEP, GLOWMCU_RELU or GLOWMCU_CLAMP */
     float clamp_min;
     float clamp_max;
 } glowmcu_row_sums_real;
@@ -49,9 +51,7 @@ static void glowmcu_row_sums_f32(const glowmcu_row_sums_real *p, const float *in
         kept[c] = sum;
     }
     for (int32_t c = 0; c < p->channels && end_row == p->rows; ++c) {
-        const float value = kept[c] / p->count;
-        out[c] = (value < p->clamp_min) ? p->clamp_min
-            : ((value > p->clamp_max) ? p->clamp_max : value);
+        out[c] = glowmcu_clamped_f32(kept[c] / p->count, p->clamping, p->clamp_min, p->clamp_max);
     }
 }
 

@@ -4,6 +4,7 @@
 #ifndef GLOWMCU_AVERAGE_POOL_2D_F32_H
 #define GLOWMCU_AVERAGE_POOL_2D_F32_H
 
+#include "glowmcu_clamping.h"
 #include "glowmcu_pool_2d.h"
 
 /* Sum over a window of the channel that `x` points to. */
@@ -41,8 +42,7 @@ static void glowmcu_average_pool_2d_f32(const glowmcu_pool_2d_real *p, const flo
             for (int32_t c = 0; c < grid->channels; ++c) {
                 const float mean = glowmcu_average_pool_2d_f32_sum(&window,
                     in + window.corner + c) / count;
-                *y = (mean < p->clamp_min) ? p->clamp_min
-                    : ((mean > p->clamp_max) ? p->clamp_max : mean);
+                *y = glowmcu_clamped_f32(mean, p->clamping, p->clamp_min, p->clamp_max);
                 ++y;
             }
         }

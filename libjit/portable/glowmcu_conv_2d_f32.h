@@ -4,6 +4,7 @@
 #ifndef GLOWMCU_CONV_2D_F32_H
 #define GLOWMCU_CONV_2D_F32_H
 
+#include "glowmcu_clamping.h"
 #include "glowmcu_window.h"
 
 typedef struct {
@@ -21,6 +22,7 @@ typedef struct {
     int32_t dilation_x;
     int32_t pad_top;
     int32_t pad_left;
+    int32_t clamping; /* GLOWMCU_KEEP, GLOWMCU_RELU or GLOWMCU_CLAMP */
     float clamp_min;
     float clamp_max;
 } glowmcu_conv_2d_real;
@@ -72,8 +74,7 @@ static void glowmcu_conv_2d_f32(const glowmcu_conv_2d_real *p, const float *in,
                 const float value = glowmcu_conv_2d_f32_sum(p,
                     in + oc / group_outputs * p->group_channels, weights + oc * filter, ys, xs,
                     0.0f) + bias[oc];
-                *pixel = (value < p->clamp_min) ? p->clamp_min
-                    : ((value > p->clamp_max) ? p->clamp_max : value);
+                *pixel = glowmcu_clamped_f32(value, p->clamping, p->clamp_min, p->clamp_max);
                 ++pixel;
             }
         }

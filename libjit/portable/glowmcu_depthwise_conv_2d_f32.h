@@ -4,6 +4,7 @@
 #ifndef GLOWMCU_DEPTHWISE_CONV_2D_F32_H
 #define GLOWMCU_DEPTHWISE_CONV_2D_F32_H
 
+#include "glowmcu_clamping.h"
 #include "glowmcu_window.h"
 
 typedef struct {
@@ -20,6 +21,7 @@ typedef struct {
     int32_t dilation_x;
     int32_t pad_top;
     int32_t pad_left;
+    int32_t clamping; /* GLOWMCU_KEEP, GLOWMCU_RELU or GLOWMCU_CLAMP */
     float clamp_min;
     float clamp_max;
 } glowmcu_depthwise_conv_2d_real;
@@ -69,8 +71,8 @@ static void glowmcu_depthwise_conv_2d_f32(const glowmcu_depthwise_conv_2d_real *
                 for (int32_t m = 0; m < p->depth_multiplier; ++m, ++oc) {
                     const float value = glowmcu_depthwise_conv_2d_f32_sum(p, in + ic,
                         weights + oc, ys, xs) + bias[oc];
-                    *pixel = (value < p->clamp_min) ? p->clamp_min
-                        : ((value > p->clamp_max) ? p->clamp_max : value);
+                    *pixel = glowmcu_clamped_f32(value, p->clamping, p->clamp_min,
+                        p->clamp_max);
                     ++pixel;
                 }
             }

@@ -5,11 +5,13 @@
 #define GLOWMCU_FULLY_CONNECTED_F32_H
 
 #include "glowmcu_base.h"
+#include "glowmcu_clamping.h"
 
 typedef struct {
     int32_t rows;
     int32_t depth_in;
     int32_t depth_out;
+    int32_t clamping; /* GLOWMCU_KEEP, GLOWMCU_RELU or GLOWMCU_CLAMP */
     float clamp_min;
     float clamp_max;
 } glowmcu_fully_connected_real;
@@ -30,8 +32,7 @@ static void glowmcu_fully_connected_f32(const glowmcu_fully_connected_real *p, c
                 acc += in[i] * w[i];
             }
             acc += bias[oc];
-            acc = (acc < p->clamp_min) ? p->clamp_min : acc;
-            *out = (acc > p->clamp_max) ? p->clamp_max : acc;
+            *out = glowmcu_clamped_f32(acc, p->clamping, p->clamp_min, p->clamp_max);
             ++out;
         }
     }

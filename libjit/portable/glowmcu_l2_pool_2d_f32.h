@@ -4,6 +4,7 @@
 #ifndef GLOWMCU_L2_POOL_2D_F32_H
 #define GLOWMCU_L2_POOL_2D_F32_H
 
+#include "glowmcu_clamping.h"
 #include "glowmcu_pool_2d.h"
 #include "glowmcu_sqrtf.h"
 
@@ -41,8 +42,7 @@ static void glowmcu_l2_pool_2d_f32(const glowmcu_pool_2d_real *p, const float *i
             for (int32_t c = 0; c < grid->channels; ++c) {
                 const float root = glowmcu_sqrtf(glowmcu_l2_pool_2d_f32_sum(&window,
                     in + window.corner + c) / count);
-                *y = (root < p->clamp_min) ? p->clamp_min
-                    : ((root > p->clamp_max) ? p->clamp_max : root);
+                *y = glowmcu_clamped_f32(root, p->clamping, p->clamp_min, p->clamp_max);
                 ++y;
             }
         }

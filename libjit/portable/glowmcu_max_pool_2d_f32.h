@@ -4,6 +4,7 @@
 #ifndef GLOWMCU_MAX_POOL_2D_F32_H
 #define GLOWMCU_MAX_POOL_2D_F32_H
 
+#include "glowmcu_clamping.h"
 #include "glowmcu_pool_2d.h"
 
 /* Largest of `largest` and a window's elements of the channel that `x` points to. */
@@ -38,7 +39,7 @@ static void glowmcu_max_pool_2d_f32(const glowmcu_pool_2d_real *p, const float *
             for (int32_t c = 0; c < grid->channels; ++c) {
                 const float largest = glowmcu_max_pool_2d_f32_max(&window,
                     in + window.corner + c, p->clamp_min);
-                *y = (largest > p->clamp_max) ? p->clamp_max : largest;
+                *y = glowmcu_clamped_f32(largest, p->clamping, p->clamp_min, p->clamp_max);
                 ++y;
             }
         }

@@ -77,7 +77,7 @@ static void glowmcu_pairwise_coupling_f32(const glowmcu_pairwise_coupling *p, co
             }
             for (int32_t i = 0; i < n; ++i) {
                 const float wrong = qp[i] - total;
-                if (!(((wrong < 0.0f) ? -wrong : wrong) < p->bound)) {
+                if (((wrong < 0.0f) ? -wrong : wrong) >= p->bound) {
                     is_done = 0;
                 }
             }

@@ -5,6 +5,7 @@
 #define GLOWMCU_SVDF_F32_H
 
 #include "glowmcu_base.h"
+#include "glowmcu_clamping.h"
 
 /* The state of a filter is [memory], oldest first; filters of a unit follow each other. */
 typedef struct {
@@ -13,6 +14,7 @@ typedef struct {
     int32_t units;
     int32_t rank;
     int32_t memory;
+    int32_t clamping; /* GLOWMCU_KEEP, GLOWMCU_RELU or GLOWMCU_CLAMP */
     float clamp_min;
     float clamp_max;
     const float *biases;   /* [units] */
@@ -51,8 +53,7 @@ static void glowmcu_svdf_f32(const glowmcu_svdf_real *p, const float *x, const f
                 state += p->memory;
                 after += p->memory;
             }
-            sum = (sum < p->clamp_min) ? p->clamp_min : sum;
-            *out = (sum > p->clamp_max) ? p->clamp_max : sum;
+            *out = glowmcu_clamped_f32(sum, p->clamping, p->clamp_min, p->clamp_max);
             ++out;
         }
     }

@@ -5,6 +5,7 @@
 #ifndef GLOWMCU_TRANSPOSE_CONV_2D_F32_H
 #define GLOWMCU_TRANSPOSE_CONV_2D_F32_H
 
+#include "glowmcu_clamping.h"
 #include "glowmcu_sources.h"
 
 typedef struct {
@@ -22,6 +23,7 @@ typedef struct {
     int32_t dilation_x;
     int32_t pad_top;
     int32_t pad_left;
+    int32_t clamping; /* GLOWMCU_KEEP, GLOWMCU_RELU or GLOWMCU_CLAMP */
     float clamp_min;
     float clamp_max;
 } glowmcu_transpose_conv_2d_real;
@@ -107,8 +109,8 @@ static void glowmcu_transpose_conv_2d_f32(const glowmcu_transpose_conv_2d_real *
             glowmcu_transpose_conv_2d_f32_pixel(p, in, in_row, weights, oy + p->pad_top, ox,
                 pixel);
             for (int32_t oc = 0; oc < p->out_channels; ++oc) {
-                pixel[oc] = (pixel[oc] < p->clamp_min) ? p->clamp_min
-                    : ((pixel[oc] > p->clamp_max) ? p->clamp_max : pixel[oc]);
+                pixel[oc] = glowmcu_clamped_f32(pixel[oc], p->clamping, p->clamp_min,
+                    p->clamp_max);
             }
         }
     }

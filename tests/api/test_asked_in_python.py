@@ -40,7 +40,11 @@ COMMANDS_ALONE = {"--against", "--json", "--max-growth", "--probe", "--tool", "-
         ("--place weights:conv_3=itcm", "place={'weights:conv_3': 'itcm'}"),
         ("leave out --bind or --outside-input", "leave out bind or outside_inputs"),
         ("pass both: --model FILE --profile FILE", "pass both: model=FILE, profile=FILE"),
-        ("--keep-float conv_1,conv_2", "keep_float=['conv_1', 'conv_2']"),
+        ("--keep-float conv_1,conv_2",
+         "quantization=glowmcu.Quantization(keep_float=['conv_1', 'conv_2'])"),
+        ("add --int16 all --io float --keep-float a/b for", "add io='float', "
+         "quantization=glowmcu.Quantization(int16=['all'], keep_float=['a/b']) for"),
+        ("add --adaround for", "add quantization=glowmcu.Quantization(adaround=True) for"),
         ("--keep-float 'sofmax' is no node", "keep_float 'sofmax' is no node"),
         ("with --labels none; or", "with labels='none'; or"),
         ("another --optimize, or --optimize ram", "another optimize, or optimize='ram'"),
@@ -68,7 +72,7 @@ def parameters() -> set[str]:
 
 @pytest.mark.parametrize("option", sorted(ARGUMENTS))
 def test_arguments_that_are_named_exist(option: str) -> None:
-    name = ARGUMENTS[option].name.rpartition(" ")[2]
+    name = ARGUMENTS[option].name.rpartition(" ")[2].removesuffix("=True")
     module, _, member = name.rpartition(".")
     assert member in parameters() if not module else hasattr(glowmcu, member)
     assert option in options(), "and so do the options"

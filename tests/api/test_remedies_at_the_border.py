@@ -108,3 +108,25 @@ def test_tuning_says_where_real_numbers_at_the_border_would_help(
 def test_tuning_leaves_a_border_that_was_asked_for(tmp_path: Path, io: Any) -> None:
     model, samples = normalizing(tmp_path)
     assert glowmcu.tune(model, samples, io=io, trials=2).advice is None
+
+
+def test_neighbours_behind_a_scaler_are_to_get_real_numbers(tmp_path: Path) -> None:
+    """Where the scaler takes the mean away the error shows, and hardly any where x was stored."""
+    skl2onnx = pytest.importorskip("skl2onnx", reason="pip install skl2onnx")
+    from sklearn.datasets import load_wine
+    from sklearn.model_selection import train_test_split
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    x, classes = load_wine(return_X_y=True)
+    x, _, classes, _ = train_test_split(x.astype(np.float32), classes, random_state=0)
+    fitted = make_pipeline(StandardScaler(), KNeighborsClassifier()).fit(x, classes)
+    opsets = {"": 17, "ai.onnx.ml": 3}
+    made = skl2onnx.to_onnx(fitted, x[:1], options={"zipmap": False}, target_opset=opsets)
+    data: bytes = made.SerializeToString()
+    (entry,) = glowmcu.compile(data, samples=x, name="m", output=tmp_path).manifest.quality
+    (remedy,) = entry.remedies
+    assert entry.shortfalls
+    assert remedy.arguments == "--io float"
+    assert remedy.is_enough

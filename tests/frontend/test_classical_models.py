@@ -91,7 +91,8 @@ def test_probabilities_by_coupling_of_pairs(classes: int) -> None:
     attributes["prob_a"] = (-1 - Draw(0).random(pairs)).tolist()
     attributes["prob_b"] = Draw(1).normal(0, 0.1, pairs).tolist()
     data = ml_model("SVMClassifier", attributes, [("float32", (1, 4))], ["int64", "float32"])
-    check(data, rows(12, 4))
+    unknown = [[np.array([[1.0, np.nan, 0.0, 0.0]], np.float32)]]
+    check(data, [*rows(12, 4), *unknown])
 
 
 @pytest.mark.parametrize("one_class", [0, 1], ids=["value", "one class"])

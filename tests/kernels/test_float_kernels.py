@@ -310,8 +310,7 @@ def test_what_is_no_number_or_too_large_is_as_on_a_computer(
 @pytest.mark.parametrize("core", [CORES[0], HELIUM])
 @pytest.mark.parametrize("what", ["sums overflow", "one infinite input"])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_relu_limits_infinite_results(variant: str, what: str, core: str, tmp_path: Path) -> None:
-    """Only flags of FPSCR tell assembly of them, each of its own kind."""
+def test_a_relu_leaves_infinite_results(variant: str, what: str, core: str, tmp_path: Path) -> None:
     if core == HELIUM and variant in NO_VECTORS:
         pytest.skip("that core has a kernel with vectors")
     kind, cases = VARIANTS[variant]
@@ -328,7 +327,7 @@ def test_a_relu_limits_infinite_results(variant: str, what: str, core: str, tmp_
     folder = write_bundle(compilation, tmp_path)
     (here,) = Host().run(folder, [[x]])
     (there,) = modelled_core(core, count=False).run(folder, [[x]])
-    assert (here.outputs[0] == np.finfo(np.float32).max).any()
+    assert np.isposinf(here.outputs[0]).any()
     np.testing.assert_array_equal(there.outputs[0], here.outputs[0])
 
 

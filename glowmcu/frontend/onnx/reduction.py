@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from glowmcu.frontend.onnx.axes import integers, positive_axis
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType
+from glowmcu.ops.activation import Relu
 from glowmcu.ops.elementwise import Add, Sub
+from glowmcu.ops.real import FLOAT_MAX
 from glowmcu.ops.real_functions import Sqrt
 from glowmcu.ops.reduction import (
     Mean,
@@ -27,6 +31,8 @@ from glowmcu.ops.reduction import (
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.transcendental import Exp, Log
 
+#: The largest float but one: a bound that the largest would not be.
+_LARGEST = float(np.nextafter(np.float32(FLOAT_MAX), np.float32(0)))
 _OPERATIONS: dict[str, Callable[[tuple[int, ...], bool], Reduction]] = {
     "ReduceSum": Sum,
     "ReduceMean": Mean,
@@ -78,12 +84,15 @@ def import_log_sum(state: Import, op: NodeRecord) -> None:
 
 @importer("ReduceLogSumExp")
 def import_log_sum_exp(state: Import, op: NodeRecord) -> None:
-    """log(sum(exp(x - max))) + max: no power is above 1."""
+    """log(sum(exp(x - max))) + max: no power is above 1. Infinity less itself is none, so that a
+    maximum that is infinite counts as finite there.
+    """
     x = state.value(op, 0)
     axes = _axes(state, op, x)
     if not x.type.element.is_float:
         raise Unsupported("GM106", f"ReduceLogSumExp: expected f32, got {x.type}")
     largest = state.add(op, ReduceMax(axes, True), [x])
+    largest = state.add(op, Relu((-_LARGEST, _LARGEST)), [largest])
     powers = state.add(op, Exp(), [state.add(op, Sub(), [x, largest])])
     total = state.add(op, Log(), [state.add(op, Sum(axes, True), [powers])])
     if _keep_dims(op):

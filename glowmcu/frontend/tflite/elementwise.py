@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from glowmcu.frontend.tflite.importer import Import, importer
 from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
-from glowmcu.ir.operation import Array, OperationError
+from glowmcu.ir.operation import Array, Operation, OperationError
 from glowmcu.ir.types import TensorType
 from glowmcu.ops.division import Div, FloorDiv, FloorMod, Pow
 from glowmcu.ops.elementwise import (
@@ -31,10 +32,10 @@ _ARITHMETIC = {
     "MUL": (Mul, tflite.MulOptions),
     "DIV": (Div, tflite.DivOptions),
 }
-_PLAIN = {
+_PLAIN: dict[str, Callable[[], Operation]] = {
     "SQUARED_DIFFERENCE": SquaredDifference,
-    "MAXIMUM": Maximum,
-    "MINIMUM": Minimum,
+    "MAXIMUM": partial(Maximum, keeps_nan=False),
+    "MINIMUM": partial(Minimum, keeps_nan=False),
     "PRELU": Prelu,
     "POW": Pow,
     "FLOOR_DIV": FloorDiv,

@@ -9,11 +9,13 @@ from glowmcu.ir.types import ElementType
 from glowmcu.kernels.kernel import ConstantArray, Field, Site
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.fixed_point import Int64Array, Requantization
-from glowmcu.ops.real import FLOAT_MAX
+from glowmcu.ops.real import FLOAT_MAX, Clamp, open_bounds
 from glowmcu.ops.transpose_conv import TransposeConv2D
 
 #: What `glowmcu_requantize` finds added to a shift that rounds once, beside others that do not.
 _ROUNDED_ONCE = 64
+#: As glowmcu_clamping.h has them.
+_KEEP, _RELU, _CLAMP = 0, 1, 2
 
 
 def literal_shifts(shifts: Int64Array, site: Site) -> Int64Array:
@@ -70,10 +72,13 @@ def constant_bytes(site: Site) -> int:
     return sum(data.nbytes for data in site.constants if data is not None)
 
 
-def float_clamp_fields(clamp: tuple[float, float] | None) -> tuple[Field, Field]:
-    """Bounds of a fused activation; without one the largest float, which no finite sum exceeds."""
+def clamping_fields(clamp: Clamp) -> tuple[Field, Field, Field]:
+    """`clamping`, `clamp_min` and `clamp_max` of float structs: a fused activation, or none."""
     low, high = clamp or (-FLOAT_MAX, FLOAT_MAX)
-    return Field("clamp_min", float(low)), Field("clamp_max", float(high))
+    kind = {(-FLOAT_MAX, FLOAT_MAX): _KEEP, (0.0, FLOAT_MAX): _RELU}.get((low, high), _CLAMP)
+    if kind == _CLAMP:
+        low, high = open_bounds((low, high))
+    return Field("clamping", kind), Field("clamp_min", float(low)), Field("clamp_max", float(high))
 
 
 def int8_fields(site: Site, order: str) -> tuple[Field, ...]:

@@ -7,7 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from glowmcu.ir.operation import Array
-from glowmcu.kernels.common.layer_fields import constant, is_constant, is_float, size_fields
+from glowmcu.kernels.common.layer_fields import (
+    clamping_fields,
+    constant,
+    is_constant,
+    is_float,
+    size_fields,
+)
 from glowmcu.kernels.common.overlap import Overlaps
 from glowmcu.kernels.float.int8_weights import (
     int8_weights,
@@ -16,7 +22,6 @@ from glowmcu.kernels.float.int8_weights import (
     packed_int8_bytes,
 )
 from glowmcu.kernels.float.windows import (
-    clamping_fields,
     image_overlaps,
     image_windows,
     inside_fields,

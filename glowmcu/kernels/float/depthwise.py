@@ -9,10 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from glowmcu.ir.operation import Array
-from glowmcu.kernels.common.layer_fields import constant, is_constant, is_float, window_fields
+from glowmcu.kernels.common.layer_fields import (
+    clamping_fields,
+    constant,
+    is_constant,
+    is_float,
+    window_fields,
+)
 from glowmcu.kernels.common.window_work import taps_inside
 from glowmcu.kernels.float.windows import (
-    clamping_fields,
     image_overlaps,
     image_windows,
     inside_fields,

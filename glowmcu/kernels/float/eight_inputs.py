@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from glowmcu.kernels.common.layer_fields import constant
+from glowmcu.kernels.common.layer_fields import clamping_fields, constant
 from glowmcu.kernels.common.overlap import Overlaps
 from glowmcu.kernels.float.convolution import MatrixF32, conv_2d, rows_of_weights
-from glowmcu.kernels.float.windows import clamping_fields, output_word, vector_overlaps
+from glowmcu.kernels.float.windows import output_word, vector_overlaps
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Field,

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from glowmcu.ir.operation import Array
-from glowmcu.kernels.common.layer_fields import constant, is_constant, is_float
+from glowmcu.kernels.common.layer_fields import clamping_fields, constant, is_constant, is_float
 from glowmcu.kernels.cost_table import cost_table
 from glowmcu.kernels.float.convolution import has_int8_weights, int8_weights_cost
 from glowmcu.kernels.float.int8_weights import (
@@ -15,7 +15,6 @@ from glowmcu.kernels.float.int8_weights import (
 )
 from glowmcu.kernels.float.windows import (
     channel_blocks,
-    clamping_fields,
     last_channels,
     packed_blocks,
     packed_bytes,

@@ -13,10 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from glowmcu.ir.function_names import specialized
-from glowmcu.kernels.common.layer_fields import constant, is_constant
+from glowmcu.kernels.common.layer_fields import clamping_fields, constant, is_constant
 from glowmcu.kernels.float.windows import (
     block_work,
-    clamping_fields,
     packed_blocks,
     packed_bytes,
     packed_gates,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from glowmcu.ir.types import ElementType
-from glowmcu.kernels.common.layer_fields import float_clamp_fields, is_float
+from glowmcu.kernels.common.layer_fields import clamping_fields, is_float
 from glowmcu.kernels.common.window_work import window_work
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.ops.pooling import AveragePool2D
@@ -75,7 +75,7 @@ class _RowSums(Kernel):
             Field("channels", image.channels),
             Field("by_row", int(image.by_row)),
             Field("count", image.count),
-            *float_clamp_fields(self._clamp(site)),
+            *clamping_fields(self._clamp(site)),
         )
         return KernelCode(
             function="glowmcu_row_sums_f32",

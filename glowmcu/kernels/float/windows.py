@@ -19,7 +19,6 @@ from glowmcu.kernels.common.window_work import Window, taps_inside
 from glowmcu.kernels.kernel import ConstantArray, Field
 from glowmcu.ops.real import FLOAT_MAX, Clamp
 
-_KEEP, _RELU, _CLAMP = 0, 1, 2
 #: How many pixels are computed together.
 PAIRS = (2,)
 
@@ -69,14 +68,6 @@ def block_work(matrices: Sequence[tuple[int, int]], times: float) -> dict[str, f
             work[f"block of {word}"] += times
             work[f"product for {word}"] += times * depth
     return work
-
-
-def clamping_fields(clamp: Clamp) -> tuple[Field, Field, Field]:
-    """`clamping`, `clamp_min` and `clamp_max` of the structs."""
-    low, high = clamp or (-FLOAT_MAX, FLOAT_MAX)
-    kind = _RELU if (low, high) == (0.0, FLOAT_MAX) else _CLAMP
-    kind = _KEEP if clamp is None else kind
-    return Field("clamping", kind), Field("clamp_min", float(low)), Field("clamp_max", float(high))
 
 
 def output_word(clamp: Clamp) -> str:

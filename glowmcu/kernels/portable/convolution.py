@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.layer_fields import (
+    clamping_fields,
     constant,
     constant_bytes,
     conv_2d_geometry,
     depthwise_geometry,
-    float_clamp_fields,
     int8_fields,
     is_constant,
     is_float,
@@ -204,7 +204,7 @@ class FloatConv2D(Kernel):
         assert isinstance(op, Conv2D)
         fields = (
             *conv_2d_geometry(site),
-            *float_clamp_fields(op.clamp),
+            *clamping_fields(op.clamp),
         )
         overlaps = window_overlaps(op, site.signature, site.signature.inputs[1].shape[1:3])
         return _float_code(site, "conv_2d", fields, overlaps)
@@ -229,6 +229,6 @@ class FloatDepthwiseConv2D(Kernel):
         assert isinstance(op, DepthwiseConv2D)
         fields = (
             *depthwise_geometry(site),
-            *float_clamp_fields(op.clamp),
+            *clamping_fields(op.clamp),
         )
         return _float_code(site, "depthwise_conv_2d", fields, depthwise_overlaps(site))

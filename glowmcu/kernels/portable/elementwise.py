@@ -136,12 +136,18 @@ def prelu_code(op: Prelu, signature: Signature) -> ElementCode:
 
 @element_code(Maximum)
 def maximum_code(op: Maximum, signature: Signature) -> ElementCode:
-    return ElementCode("(({0} > {1}) ? {0} : {1})", 3, 6)
+    return _extremum_code(op, signature, "{0} > {1}")
 
 
 @element_code(Minimum)
 def minimum_code(op: Minimum, signature: Signature) -> ElementCode:
-    return ElementCode("(({0} < {1}) ? {0} : {1})", 3, 6)
+    return _extremum_code(op, signature, "{0} < {1}")
+
+
+def _extremum_code(op: Maximum | Minimum, signature: Signature, takes_first: str) -> ElementCode:
+    if op.keeps_nan and signature.output.element.is_float:
+        return ElementCode(f"((({takes_first}) || ({{0}} != {{0}})) ? {{0}} : {{1}})", 6, 24)
+    return ElementCode(f"(({takes_first}) ? {{0}} : {{1}})", 3, 6)
 
 
 @kernel("elementwise.shared", Add, Sub, Mul, SquaredDifference, Prelu)

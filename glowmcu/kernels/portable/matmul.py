@@ -10,9 +10,9 @@ from glowmcu.ir.operation import Array
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note, largest_offset_input
 from glowmcu.kernels.common.layer_fields import (
+    clamping_fields,
     constant,
     constant_bytes,
-    float_clamp_fields,
     is_constant,
     is_float,
     is_int8,
@@ -140,7 +140,7 @@ class FloatFullyConnected(Kernel):
             Field("rows", x.element_count // weights.shape[1]),
             Field("depth_in", weights.shape[1]),
             Field("depth_out", weights.shape[0]),
-            *float_clamp_fields(op.clamp),
+            *clamping_fields(op.clamp),
         )
         return KernelCode(
             function="glowmcu_fully_connected_f32",

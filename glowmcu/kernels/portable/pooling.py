@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glowmcu.ir.types import ElementType
-from glowmcu.kernels.common.layer_fields import float_clamp_fields, is_float, is_int8
+from glowmcu.kernels.common.layer_fields import clamping_fields, is_float, is_int8
 from glowmcu.kernels.common.overlap import channel_overlaps
 from glowmcu.kernels.common.pool_layer import pool_grid, pool_work
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
@@ -51,7 +51,7 @@ def integer_code(site: Site, name: str, suffix: str = "s8") -> KernelCode:
 
 
 def _real_code(site: Site, name: str) -> KernelCode:
-    clamp = float_clamp_fields(_op(site).clamp)
+    clamp = clamping_fields(_op(site).clamp)
     return _code(site, name, "f32", "glowmcu_pool_2d_real", *clamp)
 
 

@@ -10,7 +10,7 @@ from glowmcu.errors import ExitCode, error
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.bounds import bound_note, largest_offset_input
-from glowmcu.kernels.common.layer_fields import constant, float_clamp_fields, is_constant, is_float
+from glowmcu.kernels.common.layer_fields import clamping_fields, constant, is_constant, is_float
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -159,7 +159,7 @@ class RealSvdf(Kernel):
         assert isinstance(op, Svdf)
         fields = (
             *size_fields(site),
-            *float_clamp_fields(op.clamp),
+            *clamping_fields(op.clamp),
             Field("biases", ConstantArray("bias", constant(site, 3))),
             Field("features", ConstantArray("features", constant(site, 1), "OI")),
             Field("times", ConstantArray("times", constant(site, 2))),

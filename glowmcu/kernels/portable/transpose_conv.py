@@ -6,10 +6,10 @@ import numpy as np
 
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.layer_fields import (
+    clamping_fields,
     constant,
     constant_bytes,
     conv_2d_geometry,
-    float_clamp_fields,
     int8_fields,
     is_constant,
     is_float,
@@ -127,7 +127,7 @@ class FloatTransposeConv2D(Kernel):
         x, out = site.signature.inputs[0], site.signature.output
         fields = (
             *conv_2d_geometry(site),
-            *float_clamp_fields(op.clamp),
+            *clamping_fields(op.clamp),
         )
         return KernelCode(
             function="glowmcu_transpose_conv_2d_f32",
