@@ -349,7 +349,7 @@ def _float_layers_note(compilation: Compilation, given: GivenModel) -> list[str]
         return []
     if given.path is None:
         return [f"{what} give samples= or profile="]
-    file, profile = map(quoted, (str(given.path), f"{given.stem}.profile.json"))
+    file, profile = map(quoted, (given.path.name, f"{given.stem}.profile.json"))
     command = f"glowmcu profile {file} --samples DATA -o {profile}"
     return [f"{what}: {command}, then compile with --profile {profile}"]
 

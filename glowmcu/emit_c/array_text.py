@@ -4,12 +4,13 @@ six times as much.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
 
-from glowmcu.emit_c.c_text import c_number, float_literal
+from glowmcu.emit_c.c_text import c_number
+from glowmcu.emit_c.number_cells import digit_cells, float_cells, float_width
 from glowmcu.ir.operation import Array
 
 _COLUMNS = 100
@@ -26,13 +27,14 @@ def array_rows(data: Array) -> str:
 
 
 def row_pieces(data: Array) -> Iterator[bytes]:
-    """The same in pieces of a number of rows; of integers no more than one is in memory."""
+    """The same in pieces of a number of rows, of which no more than one is in memory."""
     flat = data.reshape(-1)
     if not flat.size:
         return
     if data.dtype == np.float32:
-        items = [float_literal(float(value)) for value in flat]
-    elif data.dtype == np.int64:
+        yield from _rows_of_cells(flat, max(map(float_width, _parts(flat))), float_cells)
+        return
+    if data.dtype == np.int64:
         items = [_int64_literal(int(value)) for value in flat]
     elif data.dtype in (np.uint32, np.uint64):
         items = [f"{int(value)}u{'ll' * (data.dtype == np.uint64)}" for value in flat]
@@ -45,41 +47,40 @@ def row_pieces(data: Array) -> Iterator[bytes]:
 
 
 def _integer_rows(flat: Array) -> Iterator[bytes]:
-    """As many as weights are: numpy writes the digits, a number of whole rows at a time."""
     least, most = int(flat.min()), int(flat.max())
     width = max(len(str(least)), len(str(most)))
     is_small = least >= _LEAST_SMALL and most <= _MOST_SMALL
+    yield from _rows_of_cells(flat, width, _chosen_cells if is_small else _integer_cells)
+
+
+def _rows_of_cells(
+    flat: Array, width: int, cells_of: Callable[[Array, int], Array]
+) -> Iterator[bytes]:
+    """As many as weights are: numpy writes the digits, a number of whole rows at a time."""
     per_line = _per_line(width)
+    for number, part in enumerate(_parts(flat, per_line)):
+        yield b",\n" * bool(number) + _joined(cells_of(part, width), per_line)
+
+
+def _parts(flat: Array, per_line: int = 1) -> Iterator[Array]:
+    """Elements that are turned into text together: some number of lines."""
     step = per_line * max(1, _AT_ONCE // per_line)
-    for start in range(0, flat.size, step):
-        part = flat[start : start + step]
-        if is_small:
-            cells = _small_cells(width)[part.astype(np.intp) - _LEAST_SMALL]
-        else:
-            cells = _digit_cells(part.astype(np.int64), width)
-        yield b",\n" * bool(start) + _joined(cells, per_line)
+    return (flat[start : start + step] for start in range(0, flat.size, step))
+
+
+def _integer_cells(items: Array, width: int) -> Array:
+    wide = items.astype(np.int64)
+    return digit_cells(np.abs(wide), wide < 0, width)
+
+
+def _chosen_cells(items: Array, width: int) -> Array:
+    return _small_cells(width)[items.astype(np.intp) - _LEAST_SMALL]
 
 
 @cache
 def _small_cells(width: int) -> Array:
     """The cells of all integers of 8 bits; those that are wider than `width` are not asked for."""
-    return _digit_cells(np.arange(_LEAST_SMALL, _MOST_SMALL + 1), width)
-
-
-def _digit_cells(items: Array, width: int) -> Array:
-    """A cell an integer: its digits, as text, and what follows them in a row."""
-    count = len(items)
-    cells = np.full((count, width + 2), ord(" "), np.uint8)
-    cells[:, width] = ord(",")
-    left, sign_at = np.abs(items), np.full(count, width - 1)
-    for column in range(width - 1, -1, -1):
-        shown = slice(None) if column == width - 1 else np.nonzero(left)[0]
-        left[shown], digits = np.divmod(left[shown], 10)
-        cells[:, column][shown] = digits + ord("0")
-        sign_at[shown] = column - 1
-    negative = np.nonzero(items < 0)[0]
-    cells[negative, sign_at[negative]] = ord("-")
-    return cells
+    return _integer_cells(np.arange(_LEAST_SMALL, _MOST_SMALL + 1), width)
 
 
 def _joined(cells: Array, per_line: int) -> bytes:

@@ -73,12 +73,14 @@ def found_pairs(graph: Graph) -> dict[str, str]:
     """Inputs and the outputs that are the same a run later, by their names and types alone."""
     found: dict[str, str] = {}
     for value in graph.arguments:
+        if _STATEFUL.isdisjoint(words_of(value.name)):
+            continue
         named = [
             result.name
             for result in graph.results
             if result.type.shape == value.type.shape
             and result.type.element is value.type.element
-            and _is_turned(value.name, result.name)
+            and are_paired(value.name, result.name)
             and _handed_on(graph, result) is not value
         ]
         if len(named) == 1:
@@ -87,10 +89,6 @@ def found_pairs(graph: Graph) -> dict[str, str]:
     only = {name: result for name, result in found.items() if results.count(result) == 1}
     # Without another input and output there would be nothing that the application gives or gets.
     return only if len(only) < min(len(graph.arguments), len(graph.results)) else {}
-
-
-def _is_turned(given: str, got: str) -> bool:
-    return not _STATEFUL.isdisjoint(words_of(given)) and are_paired(given, got)
 
 
 def _problem(graph: Graph, name: str, result: str) -> str:

@@ -201,6 +201,24 @@ class Program:
         root, start = self.root(buffer)
         return root, start, start + buffer.size_bytes
 
+    def required_align(self, root: Buffer) -> int:
+        """Alignment of pointers into `root` in bytes: its elements' size, or what kernels need.
+
+        A view may lie at any byte of its base; a kernel reads only some.
+        """
+        return max(root.type.element.size_bytes, self._aligns.get(root, 1))
+
+    @cached_property
+    def _aligns(self) -> dict[Buffer, int]:
+        """What the views of a root and the runs that touch it need."""
+        found: dict[Buffer, int] = {}
+        needs = [(buffer, buffer.type.element.size_bytes) for buffer in self.views]
+        needs += [(buffer, run.operand_align) for run in self.runs for buffer in run.operands]
+        for buffer, align in needs:
+            root = self.root(buffer)[0]
+            found[root] = max(found.get(root, 1), align)
+        return found
+
     @cached_property
     def prefetched(self) -> dict[int, Buffer]:
         """By step: the scratch of the next one, into which weights come while this one runs.

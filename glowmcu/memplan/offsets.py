@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from glowmcu.ir.program import BUFFER_ALIGN, Buffer, Program, aligned
-from glowmcu.memplan.alignment import required_align
 from glowmcu.memplan.overlap import Relation, relations
 from glowmcu.memplan.placement import Block, Sharing, problem
 from glowmcu.memplan.search_offsets import Found, search_offsets
@@ -35,7 +34,7 @@ def place_buffers(program: Program) -> Placed:
             life.first,
             life.last,
             aligned(leads.get(buffer, 0) + buffer.size_bytes, line),
-            max(line, buffer.align, required_align(program, buffer) if wanted else 1),
+            max(line, buffer.align, program.required_align(buffer) if wanted else 1),
         )
         for buffer, life in program.lives.items()
     ]
@@ -60,7 +59,7 @@ def _leads(program: Program) -> dict[Buffer, int]:
             continue
         root, inner = program.root(run.outputs[0])
         lead = -(inner + run.division.line_at) % program.line_bytes
-        if lead % max(BUFFER_ALIGN, root.align, required_align(program, root)) == 0:
+        if lead % max(BUFFER_ALIGN, root.align, program.required_align(root)) == 0:
             leads.setdefault(root, lead)
     return leads
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from glowmcu.ir.program import Buffer, Program, Run, View, ViewRole
-from glowmcu.memplan.alignment import required_align
 from glowmcu.memplan.instructions import arranged
 from glowmcu.memplan.liveness import peak_bytes
 
@@ -104,7 +103,7 @@ def overwritable(
 
 
 def _fits(program: Program, result: Buffer, start: int) -> bool:
-    return start % required_align(program, result) == 0
+    return start % program.required_align(result) == 0
 
 
 def _overlap(a: _Span, b: _Span) -> bool:

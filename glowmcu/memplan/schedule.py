@@ -18,12 +18,15 @@ from glowmcu.ir.program import Program
 from glowmcu.memplan.instructions import arranged
 from glowmcu.memplan.order_model import OrderModel, indices
 
-#: Sets of runs that the exact search may expand: MLPerf-size graphs need a few hundred.
-STATE_BUDGET = 20_000
+#: Ready runs that the exact search may look at: MLPerf-size graphs need a few dozen. Many sets of
+#: runs have as many ready ones as a graph has branches, so a budget of sets would bound nothing.
+SEARCH_BUDGET = 20_000
+#: Ready runs that the beam search may look at, of which each place in the order has a like part.
+BEAM_BUDGET = 100_000
 BEAM_WIDTH = 16
 #: Both where the model learns: so many of its runs may come at any time that a search would take
 #: long to find what a narrow one does, too.
-_LEARNING_BUDGET, _LEARNING_BEAM = 500, 4
+_LEARNING_BUDGET, _LEARNING_BEAM = 4_000, 4
 
 
 @dataclass(frozen=True)
@@ -54,13 +57,13 @@ class _Found(NamedTuple):
 
 def schedule(
     program: Program,
-    state_budget: int = STATE_BUDGET,
+    search_budget: int = SEARCH_BUDGET,
     beam_width: int = BEAM_WIDTH,
     memory: OrderMemory | None = None,
 ) -> Schedule:
     """The program in the best order found."""
     if any(rate.argument for rate in program.rates):
-        state_budget = min(state_budget, _LEARNING_BUDGET)
+        search_budget = min(search_budget, _LEARNING_BUDGET)
         beam_width = min(beam_width, _LEARNING_BEAM)
     model = OrderModel(program)
     given = list(range(model.count))
@@ -68,9 +71,9 @@ def schedule(
     if given_peak == model.bound_bytes:
         return Schedule(program, given_peak, given_peak, True, 0)
     known = memory.found if memory is not None else {}
-    key = (model.key, given_peak, state_budget, beam_width)
+    key = (model.key, given_peak, search_budget, beam_width)
     if key not in known:
-        known[key] = _order(model, given_peak, state_budget, beam_width)
+        known[key] = _order(model, given_peak, search_budget, beam_width)
     found, proved, states = known[key]
     if found is None:
         return Schedule(program, given_peak, given_peak, proved, states)
@@ -120,10 +123,20 @@ def _step(model: OrderModel, state: _State, index: int) -> _State:
     return _State(done, ready, step.after_bytes, peak, _Path(index, state.path))
 
 
-def _successors(model: OrderModel, state: _State, below_bytes: int) -> list[_State]:
+def _tried(model: OrderModel, state: _State, most: int | None) -> list[int]:
+    """Ready runs; of more than `most` those first that need the last one: they may free memory."""
+    if most is None or state.path is None or state.ready.bit_count() <= most:
+        return indices(state.ready)[:most]
+    near = state.ready & model.followers[state.path.run]
+    return (indices(near) + indices(state.ready & ~near))[:most]
+
+
+def _successors(
+    model: OrderModel, state: _State, below_bytes: int, most: int | None = None
+) -> list[_State]:
     """States after one more run whose peak stays below the limit; a safe run stands alone."""
     found = []
-    for index in indices(state.ready):
+    for index in _tried(model, state, most):
         after = _step(model, state, index)
         if after.alive_bytes <= state.alive_bytes and after.peak_bytes == state.peak_bytes:
             return [after]
@@ -143,12 +156,13 @@ def _search(model: OrderModel, below_bytes: int, budget: int) -> _Found:
     turns = itertools.count()
     queue = [(first.sort_key, next(turns), first)]
     seen = {first.done: first.peak_bytes}
-    expanded = 0
+    expanded = tried = 0
     while queue:
         _, _, state = heapq.heappop(queue)
         if state.path is not None and state.done == model.all_done:
             return _Found(state.path.order(), True, expanded)
-        if expanded == budget:
+        tried += state.ready.bit_count()
+        if tried > budget:
             return _Found(None, False, expanded)
         expanded += 1
         for after in _successors(model, state, below_bytes):
@@ -163,11 +177,15 @@ def _beam(model: OrderModel, below_bytes: int, width: int) -> list[int] | None:
     states = [_first(model)]
     for _ in range(model.count):
         best: dict[int, _State] = {}
+        left = max(1, BEAM_BUDGET // model.count)
         for state in states:
-            for after in _successors(model, state, below_bytes):
+            for after in _successors(model, state, below_bytes, left):
                 other = best.get(after.done)
                 if other is None or after.sort_key < other.sort_key:
                     best[after.done] = after
+            left -= state.ready.bit_count()
+            if left <= 0:
+                break
         states = sorted(best.values(), key=lambda state: (*state.sort_key, state.done))[:width]
         if not states:
             return None

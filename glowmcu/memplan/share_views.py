@@ -11,7 +11,6 @@ start.
 from __future__ import annotations
 
 from glowmcu.ir.program import Buffer, Program, Run, StateBuffer, View, ViewRole
-from glowmcu.memplan.alignment import required_align
 from glowmcu.memplan.instructions import arranged
 from glowmcu.memplan.liveness import peak_bytes
 from glowmcu.memplan.order_model import old_values
@@ -19,12 +18,14 @@ from glowmcu.memplan.order_model import old_values
 
 def share_views(program: Program) -> Program:
     """Operands of concatenations become parts of the results if that is free."""
+    least = peak_bytes(program)
     for run in program.runs:
         shared = with_operands_in_place(program, run)
         if shared is None:
             continue
-        if _holds_state(program, run) or peak_bytes(shared) <= peak_bytes(program):
-            program = shared
+        peak = peak_bytes(shared)
+        if _holds_state(program, run) or peak <= least:
+            program, least = shared, peak
     return program
 
 
@@ -116,4 +117,4 @@ def _movable(program: Program, buffer: Buffer, result: Buffer, offset: int) -> b
     target, inner = program.root(result)
     if not root.in_arena or root is target or (start, end) != (0, root.size_bytes):
         return False
-    return (inner + offset) % required_align(program, root) == 0
+    return (inner + offset) % program.required_align(root) == 0

@@ -31,7 +31,7 @@ _Line = tuple[int, list[str]]
 #: How programs write that a value is missing.
 _MISSING = ("", "-", "?", "na", "n/a", "none", "null", "#n/a")
 #: What no text has, apart from tabs and ends of lines.
-_CONTROLS = frozenset({*range(32), 127} - set(b"\t\n\v\f\r\x1a"))
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x19\x1b-\x1f\x7f]")
 #: The first line by which Excel is told what separates columns.
 _STATED = re.compile(r"\s*sep=(.)\s*", re.IGNORECASE)
 TABLE_SUFFIXES = (".csv", ".tsv")
@@ -137,7 +137,7 @@ def _rows(path: Path) -> tuple[list[str], Array, tuple[str, ...]]:
     except OSError as cause:
         reason = f"cannot read samples: {cause.strerror or cause}"
         raise error("GM307", reason, str(path), "check the path") from cause
-    except (UnicodeDecodeError, csv.Error) as cause:
+    except (UnicodeError, csv.Error) as cause:
         raise _unreadable(path, f"it is no table of numbers: {cause}") from cause
     lines, notes = _with_points(lines, separator)
     names, why = _names(lines)
@@ -164,16 +164,18 @@ def _rows(path: Path) -> tuple[list[str], Array, tuple[str, ...]]:
 
 def _text(data: bytes) -> str:
     """By the mark at the beginning. Without one in UTF-8, or else, as spreadsheets of Western
-    Europe write, in Windows-1252, which differs in letters only. Raises UnicodeDecodeError.
+    Europe write, in Windows-1252, which differs in letters only. Raises UnicodeError.
     """
-    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return data.decode("utf-16")
+    is_marked = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-16" if is_marked else "utf-8-sig")
     except UnicodeDecodeError:
-        if _CONTROLS.intersection(data):
+        if is_marked:
             raise
-        return data.decode("cp1252")
+        text = data.decode("cp1252")
+    if found := _CONTROLS.search(text):
+        raise UnicodeError(f"it has a character {ord(found[0])}, which no text has")
+    return text
 
 
 def _lines(text: str) -> tuple[list[_Line], str]:

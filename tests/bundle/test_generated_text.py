@@ -13,9 +13,10 @@ import numpy.typing as npt
 import pytest
 
 from glowmcu.compilation import Options
-from glowmcu.emit_c import folding
+from glowmcu.emit_c import folding, number_cells
 from glowmcu.emit_c.array_text import array_rows
 from glowmcu.emit_c.assembly_text import assembly_strings
+from glowmcu.emit_c.c_text import float_literal
 from glowmcu.emit_c.folding import fold_lines
 from glowmcu.goals import Goal
 from glowmcu.pipeline import compile_model
@@ -188,6 +189,41 @@ def test_integers_are_printed_in_columns(values: npt.NDArray[np.int64]) -> None:
     rows = [items[at : at + count] for at in range(0, len(items), count)]
     want = ",\n".join("    " + ", ".join(f"{item:{width}d}" for item in row) for row in rows)
     assert array_rows(values.astype(np.int32)) == want
+
+
+RANDOM = np.random.default_rng(0)
+FLOATS = {
+    "weights": RANDOM.normal(0, 0.1, 20_000),
+    "any bits": RANDOM.integers(0, 2**32, 2_000, dtype=np.uint32).view(np.float32),
+    "all sizes": 10 ** RANDOM.uniform(-6, 9, 20_000),
+    "few digits": RANDOM.integers(0, 10_000, 5_000) / 10.0 ** RANDOM.integers(0, 9, 5_000),
+    "halves": RANDOM.integers(-(10**6), 10**6, 5_000) / 64,
+    "beside powers": np.nextafter(
+        np.float32([*10.0 ** np.arange(-6, 9), *2.0 ** np.arange(-20, 30)])[:, np.newaxis],
+        np.float32([0, 1, 1e10]),
+    ),
+    "powers": np.concatenate([10.0 ** np.arange(-6, 9), 2.0 ** np.arange(-20, 30)]),
+    "zeros": np.array([0.0, -0.0] * 50),
+    "none that is finite": np.array([np.inf, -np.inf, np.nan]),
+}
+
+
+@pytest.mark.parametrize("values", FLOATS.values(), ids=FLOATS)
+def test_floats_are_printed_in_columns_as_each_by_itself(values: npt.NDArray[np.float64]) -> None:
+    data = values.astype(np.float32).reshape(-1)
+    items = [float_literal(item) for item in data.tolist()]
+    width = max(map(len, items))
+    count = (100 - 4) // (width + 2)
+    rows = [items[at : at + count] for at in range(0, len(items), count)]
+    want = ",\n".join("    " + ", ".join(item.rjust(width) for item in row) for row in rows)
+    assert array_rows(data) == want
+
+
+def test_few_floats_of_a_layer_are_printed_by_themselves() -> None:
+    weights = np.random.default_rng(1).normal(0, 0.1, 50_000).astype(np.float32)
+    with mock.patch.object(number_cells, "float_literal", wraps=float_literal) as alone:
+        array_rows(weights)
+    assert alone.call_count < len(weights) / 200
 
 
 def test_rows_of_an_array_are_not_looked_at_to_fold_what_is_around_them() -> None:

@@ -62,8 +62,11 @@ def test_a_bundle_is_the_same_bytes_everywhere(tmp_path: Path) -> None:
     ]
 
 
-def test_absolute_and_relative_paths_give_the_same_bytes(tmp_path: Path) -> None:
-    (tmp_path / "net.tflite").write_bytes(model_bytes("digits"))
+@pytest.mark.parametrize("elements", ["int8", "float"])
+def test_absolute_and_relative_paths_give_the_same_bytes(elements: str, tmp_path: Path) -> None:
+    """Of a float model a note has a command with the model's name."""
+    data = (REPO / f"examples/digits/digits_{elements}.tflite").read_bytes()
+    (tmp_path / "net.tflite").write_bytes(data)
     (tmp_path / "elsewhere").mkdir()
     compile_in(tmp_path, "net.tflite", "one", {})
     place = tmp_path / "elsewhere"

@@ -106,6 +106,20 @@ def test_what_is_wrong_with_a_compilation(
 
 
 @pytest.mark.parametrize(
+    ("exit_code", "command"),
+    [(USAGE, "compile missing.tflite"), (UNSUPPORTED, "compile unsupported.tflite"),
+     (DOES_NOT_FIT, "compile digits.tflite --arena-budget 64"), (USAGE, "verify missing")],
+)  # fmt: skip
+def test_an_error_is_the_same_text_where_json_is_asked(
+    exit_code: int, command: str, glowmcu_cli: Run
+) -> None:
+    plain, asked = glowmcu_cli(*command.split()), glowmcu_cli(*command.split(), "--json")
+    assert asked.out == ""
+    assert asked.err.startswith("error[GM")
+    assert (asked.exit_code, asked.err) == (exit_code, plain.err)
+
+
+@pytest.mark.parametrize(
     ("title", "exit_code", "command"), OF_A_BUNDLE, ids=[row[0] for row in OF_A_BUNDLE]
 )
 def test_what_is_wrong_with_a_run(

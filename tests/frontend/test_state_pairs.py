@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import glowmcu
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend import state_pairs
 from glowmcu.frontend.state_pairs import found_pairs
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.input_options import InputOptions
@@ -109,6 +111,13 @@ def bordered(inputs: list[str], outputs: list[str], shape: tuple[int, ...] = (1,
         return Value(TensorType((1, 9) if name in "xy" else shape, ElementType.F32), name)
 
     return Graph("main", tuple(map(value, inputs)), (), tuple(map(value, outputs)))
+
+
+def test_names_of_inputs_that_are_no_state_are_looked_at_once() -> None:
+    graph = bordered([f"i{at}" for at in range(30)], [f"o{at}" for at in range(30)])
+    with mock.patch.object(state_pairs, "words_of", wraps=state_pairs.words_of) as words_of:
+        assert found_pairs(graph) == {}
+    assert words_of.call_count == 30
 
 
 def test_names_that_fit_twice_are_not_plain() -> None:

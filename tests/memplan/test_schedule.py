@@ -12,6 +12,7 @@ from glowmcu.ir.graph import Graph
 from glowmcu.ir.program import Program
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.memplan import placement
+from glowmcu.memplan import schedule as planned_order
 from glowmcu.memplan.liveness import peak_bytes
 from glowmcu.memplan.order_model import OrderModel, indices
 from glowmcu.memplan.placement import lowest_offset
@@ -95,7 +96,7 @@ def test_in_place_reaches_the_peak_that_the_schedule_counted_on(
 
 
 def test_beyond_the_budget_a_good_order_is_found_and_not_called_optimal() -> None:
-    found = schedule(branches([400, 410, 420, 430]), state_budget=1)
+    found = schedule(branches([400, 410, 420, 430]), search_budget=1)
     assert not found.proved
     assert found.peak_bytes < found.given_peak_bytes
     verify_program(found.program)
@@ -129,6 +130,23 @@ def test_five_hundred_nodes_are_planned_in_so_many_steps() -> None:
     assert plan.arena_bytes >= plan.lower_bound_bytes
     assert 500 < runs.call_count < 8_000
     assert 500 < offsets.call_count < 220_000
+
+
+def test_of_many_branches_as_many_runs_are_tried_as_of_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every set of runs has a ready run for each branch that is left."""
+    monkeypatch.setattr(planned_order, "BEAM_BUDGET", 2_000)
+    for count in (60, 120):
+        program = branches([400 + 4 * width for width in range(count)])
+        with mock.patch.object(
+            OrderModel, "transition", autospec=True, side_effect=OrderModel.transition
+        ) as runs:
+            found = schedule(program, 1_000)
+        assert not found.proved
+        assert found.peak_bytes < 2 * 400 + 4 * count + 8 * count < found.given_peak_bytes
+        orders_weighed = 3 * len(program.runs)
+        assert runs.call_count < 1_000 + 2_000 + orders_weighed
 
 
 def test_programs_whose_orders_cost_the_same_are_searched_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from unittest import mock
 
 import pytest
 
@@ -10,7 +11,6 @@ from glowmcu.ir.graph import VerificationError
 from glowmcu.ir.program import Alloc, Dealloc, Instruction, Program, Run, View, ViewRole
 from glowmcu.ir.types import ElementType
 from glowmcu.ir.verify_program import verify_program
-from glowmcu.memplan.alignment import required_align
 from glowmcu.memplan.instructions import arranged, insert_lifetimes
 from glowmcu.memplan.planner import plan_memory
 from glowmcu.memplan.reuse_in_place import reuse_in_place
@@ -199,7 +199,19 @@ def test_bytes_are_aligned_for_who_points_at_them_and_for_nobody_else() -> None:
     out = builder.mix(2, builder.cut(octets, 5, 3)[1])
     program = builder.program(builder.graph(out, builder.mix(2, other, align=8)))
     roots = {buffer.name: buffer for buffer in program.lives}
-    assert [required_align(program, roots[f"in{i}"]) for i in range(3)] == [4, 1, 8]
+    assert [program.required_align(roots[f"in{i}"]) for i in range(3)] == [4, 1, 8]
+
+
+def test_of_twice_as_many_runs_twice_as_many_operands_are_looked_at_for_alignment() -> None:
+    counts = []
+    for width in (40, 80):
+        builder = Builder()
+        made = [builder.mingle(builder.mix(8, builder.input(8))) for _ in range(width)]
+        program = builder.program(builder.graph(*made))
+        with mock.patch.object(Program, "root", autospec=True, side_effect=Program.root) as roots:
+            reuse_in_place(program)
+        counts.append(roots.call_count)
+    assert counts[1] <= 2 * counts[0]
 
 
 def test_the_plan_says_what_each_pass_saved() -> None:

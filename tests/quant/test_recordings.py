@@ -136,7 +136,7 @@ def named() -> str:
         (table(head=",".join([*NAMES, "kind"]), aside="walking"), "GM307",
          "row 2, column 'kind' is 'walking'"),
         ("", "GM306", "no rows"), ("a,b\n", "GM306", "no rows"),
-        ("\x00\x01", "GM306", "no rows"),
+        ("\x00\x01", "GM307", "no table of numbers: it has a character 0, which no text has"),
     ],
     ids=["too narrow", "a short row", "rows shorter than names", "a short row below names",
          "a word", "no number", "a missing value", "a missing value in the first row",
@@ -189,6 +189,13 @@ def record(path: Path, numbers: Array) -> Path:
 def test_a_table_of_a_spreadsheet_in_utf_16_is_read(tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text(table("\t", "\t".join(NAMES)), encoding="utf-16")
     assert np.array_equal(arrays_of(read_samples(perceptron(), tmp_path / "data.csv")), BATCH)
+
+
+def test_bytes_that_begin_like_utf_16_and_are_no_text_are_named(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_bytes("1,2\n".encode("utf-32"))
+    with pytest.raises(GlowmcuError, match="no table of numbers: it has a character 0") as caught:
+        list(read_samples(perceptron(), tmp_path / "data.csv"))
+    assert caught.value.code == "GM307"
 
 
 def test_a_table_of_a_spreadsheet_in_windows_1252_is_read(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 
 import pytest
 
@@ -31,6 +32,12 @@ def test_no_boxes_overlap_and_edges_lead_downwards_inside_the_picture(seed: int)
     for (a, b), path in zip(edges, found.paths, strict=True):
         assert found.corners[a][1] + HEIGHT == path[0][1] < path[-1][1] == found.corners[b][1]
         assert all(0 <= x <= found.width and 0 <= y <= found.height for x, y in path)
+
+
+def test_a_path_longer_than_the_stack_of_python_is_drawn() -> None:
+    node_count = sys.getrecursionlimit() + 100
+    found = layout(node_count, [(i, i + 1) for i in range(node_count - 1)])
+    assert len({y for _, y in found.corners}) == node_count
 
 
 def test_the_same_graph_is_drawn_the_same() -> None:
