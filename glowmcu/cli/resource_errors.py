@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import tempfile
 from pathlib import Path
 
 from glowmcu.errors import GlowmcuError, error
@@ -28,6 +29,12 @@ def resource_error(cause: OSError | MemoryError) -> GlowmcuError | None:
         return error(
             "GM723", "the folder that this runs in was removed", hint="cd to one that is there"
         )
+    if cause.errno == errno.ENOENT and not _has_scratch():
+        return error(
+            "GM723",
+            "there is no folder for temporary files that can be written",
+            hint="TMPDIR=DIR, a folder that can be",
+        )
     if cause.errno not in _EXHAUSTED:
         return None
     where = str(cause.filename) if cause.filename else "standard output"
@@ -42,6 +49,15 @@ def _is_nowhere() -> bool:
     except FileNotFoundError:
         return True
     return False
+
+
+def _has_scratch() -> bool:
+    """Whether this computer has a place for temporary files."""
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _detail(cause: BaseException) -> str:

@@ -25,6 +25,7 @@ from glowmcu.emit_c.costs_view import CostsView, cost_entry, costs_view
 from glowmcu.emit_c.delegate_text import with_estimate
 from glowmcu.emit_c.golden_text import golden_json, vector_view
 from glowmcu.emit_c.learning_view import learning_view
+from glowmcu.emit_c.library_calls import library_calls
 from glowmcu.emit_c.manifest_entries import bundle_manifest
 from glowmcu.emit_c.misra import RECORD_FILE, disapplied_table, places, table
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
@@ -62,7 +63,6 @@ _TEMPLATES = {
     "{name}_weights.c": "weights.c.j2",
     "{name}_model.h": "model.h.j2",
     "{name}_model.c": "model.c.j2",
-    "README.md": "README.md.j2",
     "selftest/{name}_selftest.h": "selftest.h.j2",
     "selftest/{name}_selftest.c": "selftest.c.j2",
 }
@@ -111,6 +111,8 @@ def unlisted_files(
     used = (*used, *custom_headers(facts.options.get("custom", "")))
     outlines.update({file: stamped(file, text) for file, text in libjit_closure(used).items()})
     headers = tuple(sorted(file for file in outlines if file.endswith(".h") and "/" not in file))
+    calls = library_calls(outlines[f"{name}.c"], [outlines[file] for file in headers])
+    outlines["README.md"] = render("bundle/README.md.j2", m=view, library=calls)
     files = with_digests(Texts(outlines, body.arrays))
     packages = package_files(PackageView(view, facts.packaging, headers))
     assert not packages.keys() & files.keys(), "a package replaces a file of the bundle"

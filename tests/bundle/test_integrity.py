@@ -25,6 +25,7 @@ from glowmcu.ir.kernel_code import ConstantArray, Field, Parameters
 from glowmcu.manifest import read_manifest
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.build import build_bundle
+from glowmcu.verify.toolchain import compile_object
 from tests.bundle.conftest import BundleOf
 from tests.bundle.models import model_bytes
 from tests.bundle.test_use import build, run_program, selftest_program
@@ -201,6 +202,24 @@ def test_the_check_costs_nothing_where_nobody_calls_it(
     names = subprocess.run(["nm", str(program)], capture_output=True, text=True, check=True).stdout
     assert "digits_run" in names
     assert "check" not in names
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("core_name", ["cortex-m0", "cortex-m4", "cortex-m55"])
+def test_the_check_takes_as_much_flash_as_the_header_says(
+    core_name: str, bundle_of: BundleOf, tmp_path: Path
+) -> None:
+    bundle = bundle_of("digits")
+    said = re.search(r"takes about (\d+) B of flash", (bundle / "digits.h").read_text())
+    assert said is not None
+    code = compile_object(bundle / "digits.c", [bundle], core(core_name).flags, tmp_path / "d.o")
+    listed = subprocess.run(["nm", "-S", str(code)], capture_output=True, text=True, check=True)
+    own = re.findall(
+        r"^\w+ (\w+) \w (?:digits_check|nibbles\S*|checked_\S*)$", listed.stdout, re.MULTILINE
+    )
+    taken = sum(int(size, 16) for size in own)
+    assert len(own) == 4
+    assert int(said[1]) - 40 <= taken <= int(said[1]) + 20
 
 
 def test_tables_of_headers_are_found_with_their_values() -> None:

@@ -37,6 +37,7 @@ _STATUS = {
 }
 _MAIN = """\
 #include "m.h"
+#include "m_selftest.h"
 
 static M_ARENA(arena);
 GLOWMCU_ALIGNED(16) static uint8_t data[4096];
@@ -73,11 +74,21 @@ def test_null_is_refused_for_each_pointer_of_each_entry_point(kind: str, tmp_pat
     model, options = KINDS[kind]
     folder = tmp_path / "m"
     glowmcu.compile(model(), "rp2040", folder, name="m", **options)
-    listed = calls((folder / "m.h").read_text("utf-8"))
+    headers = (folder / "m.h", folder / "selftest" / "m_selftest.h")
+    listed = calls("".join(header.read_text("utf-8") for header in headers))
     program = tmp_path / "main.c"
     program.write_text(_MAIN % "\n".join(f"    {line}" for line in listed), "utf-8")
-    files = map(str, (program, folder / "m.c", folder / "m_weights.c"))
-    command = ("gcc", *_FLAGS, f"-I{folder}", *files, "-o", str(tmp_path / "main"))
+    sources = ("m.c", "m_weights.c", "selftest/m_selftest.c")
+    files = (str(program), *(str(folder / source) for source in sources))
+    command = (
+        "gcc",
+        *_FLAGS,
+        f"-I{folder}",
+        f"-I{folder / 'selftest'}",
+        *files,
+        "-o",
+        str(tmp_path / "main"),
+    )
     subprocess.run(command, check=True)
     done = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, check=False)
     told = listed[done.returncode - 1] if 0 < done.returncode <= len(listed) else ""

@@ -63,6 +63,13 @@ def test_the_bound_holds_for_small_code_and_for_cascades(goal: Goal, tmp_path: P
     assert outside_bounds(compilation, "cortex-m4", tmp_path / "bundle") == []
 
 
+def test_the_check_takes_no_more_stack_for_more_layers() -> None:
+    """It walks a list: of the smallest network and of one with twenty pointers."""
+    few = compile_model(one_element(), "m.tflite", Options("m", core="cortex-m4"))
+    many = compiled("cortex-m4").manifest.costs.stack_bytes["digits_check"]
+    assert few.manifest.costs.stack_bytes["m_check"] == many
+
+
 @pytest.mark.arm
 @pytest.mark.parametrize("core_name", ["cortex-m0plus", "cortex-m4", "cortex-m55"])
 def test_the_bound_of_the_self_test_counts_the_row_that_it_pushes(

@@ -327,3 +327,16 @@ def test_an_arena_in_the_section_that_the_header_advises_takes_no_flash(
     ).stdout
     (line,) = (line for line in said.splitlines() if f" {advice[2]} " in line)
     assert "NOBITS" in line
+
+
+@pytest.mark.parametrize("standard", ["c90", "gnu89"])
+def test_a_compiler_that_is_older_than_the_code_is_told_so_first(
+    standard: str, bundle_of: BundleOf, tmp_path: Path
+) -> None:
+    bundle = bundle_of("one_element")
+    command = ["gcc", f"-std={standard}", f"-I{bundle}", "-c", str(bundle / "one_element.c")]
+    done = subprocess.run(
+        [*command, "-o", str(tmp_path / "m.o")], capture_output=True, text=True, check=False
+    )
+    first = next(line for line in done.stderr.splitlines() if "error:" in line)
+    assert "C99 or newer" in first

@@ -18,6 +18,7 @@ from glowmcu.board import PlacementRequest, find_board
 from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.goals import Goal
 from glowmcu.interface_options import InterfaceOptions, Weights
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
@@ -249,12 +250,14 @@ def test_the_text_says_how_many_bytes_are_checked_and_names_nothing_unused() -> 
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
+@pytest.mark.parametrize("goal", [Goal.BALANCED, Goal.SIZE])
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m3", "cortex-m4"])
 def test_the_bound_of_the_stack_holds_where_parameters_are_in_ram(
-    core: str, tmp_path: Path
+    core: str, goal: Goal, tmp_path: Path
 ) -> None:
-    found = outside_bounds(compiled(1, core), core, tmp_path / "m", slack=float("inf"))
-    assert found == []
+    options = Options("m", core=core, goal=goal, interface=POINTER)
+    made = compile_model(network(1), "m.tflite", options)
+    assert outside_bounds(made, core, tmp_path / "m", slack=float("inf")) == []
 
 
 def test_weights_that_are_no_single_blob_are_refused() -> None:

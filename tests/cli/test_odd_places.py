@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import click
@@ -99,6 +100,21 @@ def test_a_folder_whose_name_begins_with_a_dash_is_no_option_of_a_compiler_or_co
     (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("  next ")]
     assert shlex.split(line)[1:4] == ["glowmcu", "verify", "./-made"]
     assert main(["verify", "./-made"]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.arm
+def test_where_nothing_temporary_can_be_written_the_hint_names_the_variable_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "net.tflite").write_bytes(digits())
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "none")])
+    made = str(tmp_path / "out")
+    code = main(["compile", str(tmp_path / "net.tflite"), "-o", made, "--board", "nrf52"])
+    said = capsys.readouterr().err
+    assert code == ExitCode.USAGE
+    assert "error[GM723]: there is no folder for temporary files" in said
+    assert "TMPDIR=DIR" in said
 
 
 def _path_options() -> list[tuple[str, str]]:
