@@ -89,6 +89,21 @@ def _wanted(graph: Graph) -> dict[Value, Form | None]:
     return wanted
 
 
+def _fixed_form(rule: QuantizationRule, wanted: Form, wide: bool) -> Form:
+    """An operator's own form: of 8 bits where the pair has the same, else the finer one if there
+    is any, which is rounded once more but hardly seen.
+    """
+    assert rule.fixed is not None
+    if wide:
+        return Form(ElementType.I16, fixed_wide_parameters(rule.fixed))
+    scale, point = rule.fixed
+    narrow = Form(ElementType.I8, Quantization((scale,), (point,)))
+    if rule.finer is None or wanted == narrow:
+        return narrow
+    scale, point = rule.finer
+    return Form(ElementType.I16, Quantization((scale,), (point,)))
+
+
 class _Folding:
     """The new graph in the making: what each tensor of the old one is as float32 and stored."""
 
@@ -314,6 +329,8 @@ class _Folding:
             if position not in inputs:
                 inputs[position] = self._real_form(value)
         self._emit(node, tuple(inputs[i] for i in range(len(node.inputs))), rule, result)
+        if result is not None and result.is_wide and not wide:
+            self._narrow(node)
 
     def _emit(
         self, node: Node, inputs: tuple[Value, ...], rule: QuantizationRule, result: Form | None
@@ -337,6 +354,13 @@ class _Folding:
             # A pair that follows says where its type ends.
             self._stored[old] = value
 
+    def _narrow(self, node: Node) -> None:
+        """The results, finer than their pair, in its form at once: what follows reads 8 bits."""
+        for value in node.outputs:
+            form = self._wanted[value]
+            assert form is not None
+            self._stored[value] = self._rescaled(self._stored[value], form)
+
     def _result(
         self, node: Node, rule: QuantizationRule, first: TensorType, wide: bool
     ) -> Form | None:
@@ -354,9 +378,7 @@ class _Folding:
             raise Refused
         wanted = wanted.refined() if wide else wanted
         if rule.fixed is not None:
-            (scale, point), own = rule.fixed, fixed_wide_parameters(rule.fixed)
-            narrow = Form(ElementType.I8, Quantization((scale,), (point,)))
-            fixed = Form(ElementType.I16, own) if wide else narrow
+            fixed = _fixed_form(rule, wanted, wide)
             if not is_as_fine(fixed, wanted, node.op):
                 raise Refused
             return fixed
