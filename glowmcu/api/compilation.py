@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from glowmcu.api.border import border_of, refuse_stored_weights
 from glowmcu.api.fitting import Compile, compile_within, peak_description
+from glowmcu.api.float_notes import float_notes
 from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven
 from glowmcu.api.kernel_choices import kernel_choices
 from glowmcu.api.pipeline_files import read_source
@@ -47,7 +48,6 @@ from glowmcu.pipeline import emit as write
 from glowmcu.planning_progress import PlanningObserver
 from glowmcu.quality import Demands, unmeasured
 from glowmcu.quality_text import NOT_MEASURED, ROUNDED_ALONE, warning_notes
-from glowmcu.shell_words import quoted
 from glowmcu.slides import GivenSlide
 from glowmcu.training import Numbers, training_of
 
@@ -311,7 +311,7 @@ def _notes(
             'samples = "FOLDER" or profile = "FILE"'
         )
     elif compilation.is_float:
-        notes += _float_layers_note(compilation, given)
+        notes += float_notes(compilation, given)
     return tuple(notes if given.path is not None else map(in_python, notes))
 
 
@@ -325,33 +325,6 @@ def _streaming_note(compilation: Compilation) -> list[str]:
         "--stream-input saves no memory here, since the whole input would be gone, too, when the "
         f"arena is fullest: {peak}; leave it out"
     ]
-
-
-def _float_layers_note(compilation: Compilation, given: GivenModel) -> list[str]:
-    """What brings int8 to a model that has none, or not everywhere: a file may know ranges of some
-    tensors only.
-    """
-    graph = compilation.imported
-    layers = [node.output.type.element for node in graph.nodes if node.macs]
-    tensors = (value for node in graph.nodes for value in (*node.inputs, *node.outputs))
-    is_stored = any(value.type.quantization is not None for value in tensors)
-    if compilation.manifest.training is not None and is_stored:
-        return []  # what learns does so in float: the file has integers
-    real = sum(element.is_float for element in layers)
-    if real == len(layers):
-        what = "this model computes in float; for int8"
-    elif real:
-        what = (
-            f"{real} of {len(layers)} layers compute in float, as the file does not say in which "
-        )
-        what += "range; for int8"
-    else:
-        return []
-    if given.path is None:
-        return [f"{what} give samples= or profile="]
-    file, profile = map(quoted, (str(given.path), f"{given.stem}.profile.json"))
-    command = f"glowmcu profile {file} --samples DATA -o {profile}"
-    return [f"{what}: {command}, then compile with --profile {profile}"]
 
 
 _Choice = TypeVar("_Choice", Goal, Rounding, Weights)
