@@ -33,6 +33,7 @@ from glowmcu.interface_options import InterfaceOptions, Weights
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.kernels.kernel import Target
 from glowmcu.labels import read_labels
+from glowmcu.ops.quantization import Quantize
 from glowmcu.option_words import (
     IoWord,
     Layout,
@@ -299,7 +300,7 @@ def _notes(
     if "four_bit_weights" in compilation.manifest.options:
         stored = stored_weights_note(compilation.graph, compilation.selections, core_name, goal)
         notes += [stored] if stored else []
-    notes += [*compilation.notes, *_streaming_note(compilation)]
+    notes += [*compilation.notes, *_streaming_note(compilation), *_rounding_note(compilation)]
     if compilation.float_graph is not None:
         kept = compilation.float_nodes.items()
         notes += [f"stays float: {name} ({reason})" for name, reason in kept]
@@ -324,6 +325,19 @@ def _streaming_note(compilation: Compilation) -> list[str]:
     return [
         "--stream-input saves no memory here, since the whole input would be gone, too, when the "
         f"arena is fullest: {peak}; leave it out"
+    ]
+
+
+def _rounding_note(compilation: Compilation) -> list[str]:
+    """Which rounding is nearer to what made pairs of ONNX, where another is asked for."""
+    graph = compilation.imported
+    in_pairs = any(isinstance(node.op, Quantize) and node.op.half_even for node in graph.nodes)
+    has_sums = any(node.macs and not node.output.type.element.is_float for node in graph.nodes)
+    if graph.rounding is not Rounding.DOUBLE or not (in_pairs and has_sums):
+        return []
+    return [
+        "sums are rounded twice, as in TensorFlow Lite Micro; what writes such pairs rounds once, "
+        "and with --rounding single fewer results are a step off"
     ]
 
 

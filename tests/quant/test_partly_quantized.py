@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import glowmcu
+from glowmcu.option_words import RoundingWord
 from tests.bundle.models import digits
 from tests.support.onnx_models import run_onnxruntime
 
@@ -106,6 +107,16 @@ def test_a_file_with_all_ranges_has_no_layer_to_speak_of(tmp_path: Path) -> None
     bundle = glowmcu.compile(partly_quantized(paired=True), output=tmp_path / "b", name="b")
     assert float_layers(bundle) == []
     assert not any("compute in float" in note for note in bundle.notes)
+
+
+@pytest.mark.parametrize("rounding", ["double", "single"])
+def test_pairs_are_said_to_be_rounded_once_where_sums_are_rounded_twice(
+    rounding: RoundingWord, tmp_path: Path
+) -> None:
+    data = partly_quantized(paired=True)
+    bundle = glowmcu.compile(data, output=tmp_path / "b", name="b", rounding=rounding)
+    said = any("rounding='single'" in note for note in bundle.notes)
+    assert said == (rounding == "double")
 
 
 @pytest.mark.parametrize("what", ["last=1", "bias"])
