@@ -38,9 +38,8 @@ _STACK_MARGIN = 128
 _SYSTEM_BASE, _SYSTEM_BYTES = 0xE0000000, 0x100000
 _FLAGS = tuple(1 << bit for bit in range(27, 32))  # Q, V, C, Z, N
 _WORD_REGISTERS = 16
-#: The check's own: a table of which that of a small bundle does not read all, and its lists, which
-#: count as code.
-_OF_THE_CHECK = re.compile(r"(nibbles|checked_(constants|widths|pointers))(\.\d+)?")
+#: The table of the check itself, of which a small bundle's check does not read all.
+_OF_THE_CHECK = re.compile(r"nibbles(\.\d+)?")
 _WEIGHTS = re.compile(r"_w\d+_(?!(?:axes|columns|loops|offsets|places|rows|sizes|starts)$)")
 
 

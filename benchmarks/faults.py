@@ -17,8 +17,6 @@ from pathlib import Path
 
 from glowmcu.manifest import Manifest, read_manifest
 
-#: By these the check goes over all others: they count as code.
-_LISTS = re.compile(r"checked_(constants|widths|pointers)(\.\d+)?")
 _MAIN = """\
 #include <stdint.h>
 #include <stdio.h>
@@ -104,8 +102,7 @@ def _build(bundle: Path, manifest: Manifest, folder: Path) -> tuple[Path, list[P
 
 def _objects(program: Path, objects: list[Path]) -> dict[str, tuple[int, int]]:
     """Read-only objects of `objects` by name: address in the program, size."""
-    everyone = {name for path in objects for name, _, _ in _symbols(path)}
-    own = {name for name in everyone if not _LISTS.fullmatch(name)}
+    own = {name for path in objects for name, _, _ in _symbols(path)}
     return {name: (at, size) for name, at, size in _symbols(program) if name in own}
 
 

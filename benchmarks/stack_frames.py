@@ -10,7 +10,7 @@ from benchmarks.stack_walk import StackWalk
 from glowmcu.compilation import Compilation
 from glowmcu.emit_c.build_views import Layers
 from glowmcu.emit_c.build_views import layers as body_of
-from glowmcu.emit_c.stack_bound import functions, kernel_stack, made_bytes
+from glowmcu.emit_c.stack_bound import POINTER_BYTES, functions, kernel_stack, made_bytes
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.program import Program
@@ -67,9 +67,10 @@ def frames(compilation: Compilation, found: StackWalk, known: CoreStacks) -> dic
     main = entries.get("run") or entries["push"]
     inference = max(found.depth(entries[e]) for e in ("run", "push", "steps") if e in entries)
     check = found.depth(entries["check"])
+    pointers = sum(not line.bytes for line in body.integrity.lines)
     taken["infer"] = found.depth(entries["infer"]) - found.depth(main)
     taken["selftest"] = found.depth(entries["selftest"]) - max(inference, check)
-    taken["check"] = check
+    taken["check"] = check - POINTER_BYTES * pointers
     taken["begin"] = found.depth(entries["begin"]) if "begin" in entries else 0
     taken["library"] = max((found.depth(n) for n in _LIBRARY if found.has(n)), default=0)
     return taken

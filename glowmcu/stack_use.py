@@ -37,7 +37,7 @@ class KernelUse:
 class FrameStacks:
     """The greatest own frames of what calls kernels, kernels apart: `NAME_run`, cascades,
     `NAME_push_rows` and `NAME_run_steps`; what `NAME_infer` and the self test take beyond what they
-    call; `NAME_check`; what begins a run in parts; the C library's.
+    call; `NAME_check` without its pointers; what begins a run in parts; the C library's.
     """
 
     run: int

@@ -257,7 +257,7 @@ class _Body:
             self.checked = [item for item in self.checked if not is_parameter(item)]
         integrity = integrity_view((*arrays, *tables, *self.checked))
         learns = any(rate.argument for rate in self.program.rates)
-        if not integrity.is_empty or self.pool.weights is Weights.POINTER or learns:
+        if integrity.lines or self.pool.weights is Weights.POINTER or learns:
             self.headers["glowmcu_check.h"] = self.default
         switch = CodeSwitch(self.name)
         groups = header_groups(switch, self.headers, self.default)

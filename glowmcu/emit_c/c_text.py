@@ -157,7 +157,7 @@ def wrap_items(items: Iterable[str], indent: str = "    ") -> str:
             lines.append(line.rstrip())
             line = indent
         line += piece
-    lines.append(line.rstrip().removesuffix(","))
+    lines.append(line.rstrip().rstrip(","))
     return "\n".join(lines)
 
 

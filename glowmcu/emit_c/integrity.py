@@ -3,7 +3,6 @@
 Arrays and tables of libjit go in whole. Of a layer's parameter struct the runs of numbers go in;
 pointers, which a linker decides, are compared one by one. Every number in a struct is four bytes.
 Functions that a kernel's struct of a type `..._parts` names are compared, too.
-A loop goes over each list, of constants and of pointers: calls would take three times the flash.
 """
 
 from __future__ import annotations
@@ -18,17 +17,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glowmcu.emit_c.c_text import wrap_items
 from glowmcu.ir.kernel_code import ConstantArray, Parameters
 
 if TYPE_CHECKING:
     from glowmcu.emit_c.views import ArrayView
 
 _NUMBER_BYTES = 4
-#: Of flash that the check itself takes, with the table of its CRC: 205 to 235 on any core.
-_CHECK_BYTES = 220
-#: An address and a size, or two addresses.
-_ENTRY_BYTES = 8
 _TABLE = re.compile(
     r"^static const u?int(\d+)_t (glowmcu_\w+)\[\d+\] = \{(.*?)\};", re.M | re.DOTALL
 )
@@ -69,42 +63,25 @@ Checked = CheckedBytes | CheckedPointer | CheckedParts
 
 
 @dataclass(frozen=True)
-class ConstantView:
-    """Of the list of constants: `bytes` at C expression `at`, of elements of `width` bytes."""
+class CheckLineView:
+    """What `<name>_check` does: a call of `bytes` bytes, or of a pointer if that is 0; with
+    `functions` members of a struct are compared with them.
+    """
 
     at: str
     bytes: int
     width: int
+    target: str
+    functions: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class IntegrityView:
-    """What `<name>_check` looks at, and the CRC-32 after all constants in order."""
+    """The calls, and the CRC-32 after all of them; `bytes` of constants in all."""
 
-    constants: tuple[ConstantView, ...]
-    pointers: tuple[CheckedPointer, ...]
-    parts: tuple[CheckedParts, ...]
+    lines: tuple[CheckLineView, ...]
     crc: str
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to look at."""
-        return not (self.constants or self.pointers or self.parts)
-
-    @property
-    def widths(self) -> str:
-        """Bytes of an element of each of the constants."""
-        return wrap_items([f"{item.width}u" for item in self.constants], " " * 8)
-
-    @property
-    def bytes(self) -> int:
-        """Of constants in all."""
-        return sum(item.bytes for item in self.constants)
-
-    @property
-    def flash_bytes(self) -> int:
-        """About what the check takes, its lists included, on a core with addresses of 32 bits."""
-        return _CHECK_BYTES + _ENTRY_BYTES * (len(self.constants) + len(self.pointers))
+    bytes: int
 
 
 def checked_parameters(
@@ -200,15 +177,15 @@ def checked_parts(functions: Iterable[str]) -> Iterator[CheckedParts]:
 
 
 def integrity_view(items: Iterable[Checked]) -> IntegrityView:
-    """The lists in order, and what the CRC is in the end."""
-    everything = tuple(items)
-    arrays = [item for item in everything if isinstance(item, CheckedBytes) and item.data]
-    crc = 0
-    for item in arrays:
-        crc = zlib.crc32(item.data, crc)
-    return IntegrityView(
-        tuple(ConstantView(item.at, len(item.data), item.width) for item in arrays),
-        tuple(item for item in everything if isinstance(item, CheckedPointer)),
-        tuple(item for item in everything if isinstance(item, CheckedParts)),
-        f"0x{crc:08X}u",
-    )
+    """The calls in order, and what the CRC is in the end."""
+    lines, crc, size = [], 0, 0
+    for item in items:
+        if isinstance(item, CheckedPointer):
+            lines.append(CheckLineView(item.member, 0, 0, item.target))
+        elif isinstance(item, CheckedParts):
+            lines.append(CheckLineView(item.at, 0, 0, item.struct, item.functions))
+        elif item.data:
+            lines.append(CheckLineView(item.at, len(item.data), item.width, ""))
+            crc = zlib.crc32(item.data, crc)
+            size += len(item.data)
+    return IntegrityView(tuple(lines), f"0x{crc:08X}u", size)

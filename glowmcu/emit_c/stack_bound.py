@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: The ABI keeps the stack pointer at multiples of this at every call.
 STACK_ALIGN = 8
+#: A pointer that `NAME_check` compares lies on the stack.
+POINTER_BYTES = 4
 #: Frame of the self test for a further type of inputs or outputs, whose functions are inlined.
 _KIND_BYTES = 64
 #: What callers of other bundles may take more than those that were measured.
@@ -149,6 +151,7 @@ def stack_bounds(
     if missing:
         names = ", ".join(dict.fromkeys(missing))
         return StackBounds({}, why=f"that of {names} was not measured")
+    pointers = sum(not line.bytes for line in body.integrity.lines)
     caller = _caller(program, kernels, measured.frames)
     if program.rates:
         caller = replace(caller, added_bytes=caller.added_bytes + _STAGE_BYTES)
@@ -158,7 +161,7 @@ def stack_bounds(
         caller = replace(caller, added_bytes=caller.added_bytes + _SHUFFLE_BYTES)
     if any(item.code.staged is not None for item in chosen.values()):
         caller = replace(caller, below_bytes=max(caller.below_bytes, _COPY_BYTES))
-    depths = _depths(caller, measured.frames)
+    depths = _depths(caller, measured.frames, pointers)
     inference = max(depths[entry] for entry in entries if entry in _INFERS)
     depths["infer"] = inference + measured.frames.infer
     tensors = _TENSOR_BYTES * (len(program.inputs) + len(program.outputs))
@@ -169,15 +172,15 @@ def stack_bounds(
     return StackBounds({entry: _aligned(depths[entry]) for entry in entries}, measured.compiler)
 
 
-def _depths(caller: _Caller, frames: FrameStacks) -> dict[str, int]:
-    """Of what calls no other entry point."""
+def _depths(caller: _Caller, frames: FrameStacks, pointers: int) -> dict[str, int]:
+    """Of what calls no other entry point; `pointers` are those that `NAME_check` compares."""
     return {
         "run": caller.depth(frames.run),
         "help": caller.depth(frames.run),
         # A cascade of its own is in it: that of a large network takes what one of a run does.
         "push": caller.depth(max(frames.push, frames.rows)),
         "steps": caller.depth(frames.steps),
-        "check": frames.check + _MARGIN_BYTES,
+        "check": frames.check + POINTER_BYTES * pointers + _MARGIN_BYTES,
         "begin": frames.begin + _MARGIN_BYTES,
         "reset": frames.begin + frames.library + _MARGIN_BYTES,  # states are copied and cleared
         # One function is between it and the steps; NAME_train makes copies before it.
