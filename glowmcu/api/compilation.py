@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from glowmcu.api.border import border_of, refuse_stored_weights
 from glowmcu.api.fitting import Compile, compile_within, peak_description
+from glowmcu.api.float_notes import float_notes
 from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven
 from glowmcu.api.kernel_choices import kernel_choices
 from glowmcu.api.pipeline_files import read_source
@@ -32,6 +33,7 @@ from glowmcu.interface_options import InterfaceOptions, Weights
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.kernels.kernel import Target
 from glowmcu.labels import read_labels
+from glowmcu.ops.quantization import Quantize
 from glowmcu.option_words import (
     IoWord,
     Layout,
@@ -47,7 +49,6 @@ from glowmcu.pipeline import emit as write
 from glowmcu.planning_progress import PlanningObserver
 from glowmcu.quality import Demands, unmeasured
 from glowmcu.quality_text import NOT_MEASURED, ROUNDED_ALONE, warning_notes
-from glowmcu.shell_words import quoted
 from glowmcu.slides import GivenSlide
 from glowmcu.training import Numbers, training_of
 
@@ -299,7 +300,7 @@ def _notes(
     if "four_bit_weights" in compilation.manifest.options:
         stored = stored_weights_note(compilation.graph, compilation.selections, core_name, goal)
         notes += [stored] if stored else []
-    notes += [*compilation.notes, *_streaming_note(compilation)]
+    notes += [*compilation.notes, *_streaming_note(compilation), *_rounding_note(compilation)]
     if compilation.float_graph is not None:
         notes += compilation.quantization_notes
         from glowmcu.quant.missing_values import missing_notes
@@ -311,7 +312,7 @@ def _notes(
             'samples = "FOLDER" or profile = "FILE"'
         )
     elif compilation.is_float:
-        notes += _float_layers_note(compilation, given)
+        notes += float_notes(compilation, given)
     return tuple(notes if given.path is not None else map(in_python, notes))
 
 
@@ -327,31 +328,17 @@ def _streaming_note(compilation: Compilation) -> list[str]:
     ]
 
 
-def _float_layers_note(compilation: Compilation, given: GivenModel) -> list[str]:
-    """What brings int8 to a model that has none, or not everywhere: a file may know ranges of some
-    tensors only.
-    """
+def _rounding_note(compilation: Compilation) -> list[str]:
+    """Which rounding is nearer to what made pairs of ONNX, where another is asked for."""
     graph = compilation.imported
-    layers = [node.output.type.element for node in graph.nodes if node.macs]
-    tensors = (value for node in graph.nodes for value in (*node.inputs, *node.outputs))
-    is_stored = any(value.type.quantization is not None for value in tensors)
-    if compilation.manifest.training is not None and is_stored:
-        return []  # what learns does so in float: the file has integers
-    real = sum(element.is_float for element in layers)
-    if real == len(layers):
-        what = "this model computes in float; for int8"
-    elif real:
-        what = (
-            f"{real} of {len(layers)} layers compute in float, as the file does not say in which "
-        )
-        what += "range; for int8"
-    else:
+    in_pairs = any(isinstance(node.op, Quantize) and node.op.half_even for node in graph.nodes)
+    has_sums = any(node.macs and not node.output.type.element.is_float for node in graph.nodes)
+    if graph.rounding is not Rounding.DOUBLE or not (in_pairs and has_sums):
         return []
-    if given.path is None:
-        return [f"{what} give samples= or profile="]
-    file, profile = map(quoted, (given.path.name, f"{given.stem}.profile.json"))
-    command = f"glowmcu profile {file} --samples DATA -o {profile}"
-    return [f"{what}: {command}, then compile with --profile {profile}"]
+    return [
+        "sums are rounded twice, as in TensorFlow Lite Micro; what writes such pairs rounds once, "
+        "and with --rounding single fewer results are a step off"
+    ]
 
 
 _Choice = TypeVar("_Choice", Goal, Rounding, Weights)

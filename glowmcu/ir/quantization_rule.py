@@ -37,8 +37,9 @@ class QuantizationRule:
     become int32 at the product of the scales of an activation and a weights operand; a result that
     is a state stands for an activation by the operands' count plus its place. `unified`: all
     activations must have the result's parameters (a concatenation). `states` are activations, too.
-    `samples` are activations that become int16 whatever the results are: raw ones. Other
-    operands (indices, shapes) stay as they are.
+    `samples` are activations that become int16 whatever the results are: raw ones. `finer` is what
+    an int16 result of int8 operands has in place of `fixed`, for who rescales it. Other operands
+    (indices, shapes) stay as they are.
     """
 
     activations: tuple[int, ...] = (0,)
@@ -46,6 +47,7 @@ class QuantizationRule:
     biases: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     result: ResultRange = ResultRange.OWN
     fixed: tuple[float, int] | None = None
+    finer: tuple[float, int] | None = None
     unified: bool = False
     states: tuple[StateRule, ...] = ()
     samples: tuple[int, ...] = ()

@@ -41,6 +41,8 @@ _SUM_BITS = 12
 _LEAST_DIFFERENCE = 1.25
 #: Most exponentials of at most 1 whose sum stays inside Q12.19.
 _LARGEST_SOFTMAX_DEPTH = (1 << _SUM_BITS) - 1
+#: Scale and zero point of probabilities of 8 and of 16 bits.
+_BYTES, _HALVES = (1 / 256, -128), (1 / 65536, -32768)
 _LARGEST_L2_DEPTH = (2**31 - 1) // 255**2
 
 
@@ -162,7 +164,7 @@ class Softmax(AlongLastAxis):
     beta: float = 1.0
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
-        return QuantizationRule(result=ResultRange.FIXED, fixed=(1 / 256, -128))
+        return QuantizationRule(result=ResultRange.FIXED, fixed=_BYTES, finer=_HALVES)
 
     def _real(self, x: Array) -> Array:
         exponentials = np.exp(np.float32(self.beta) * (x - x.max(-1, keepdims=True)))
@@ -183,9 +185,9 @@ class Softmax(AlongLastAxis):
             return
         _require_input(x, _LARGEST_SOFTMAX_DEPTH)
         if out.element is ElementType.I16:
-            _require_output(out, ElementType.I16, 1 / 65536, -32768)
+            _require_output(out, ElementType.I16, *_HALVES)
         else:
-            _require_output(out, ElementType.I8, 1 / 256, -128)
+            _require_output(out, ElementType.I8, *_BYTES)
         for rounding in Rounding:
             self.difference_scale(signature, rounding)
 

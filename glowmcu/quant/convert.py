@@ -7,8 +7,8 @@ QUANTIZE, DEQUANTIZE and requantization once, where another form is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,8 +20,9 @@ from glowmcu.ir.shared_constants import shared_source
 from glowmcu.ir.types import ElementType, Quantization, TensorType, element_type_of
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.ops.stored_attributes import with_stored_attributes
+from glowmcu.quant.formats import Formats
+from glowmcu.quant.int8_partition import is_conversion
 from glowmcu.quant.options import Interface, QuantizationOptions
-from glowmcu.quant.parameters import Parameters
 from glowmcu.quant.schemas import INT4_MAX, INT8_MAX, Schema, quantize_array
 from glowmcu.quant.weights import (
     Floats,
@@ -59,27 +60,6 @@ def nearest(node: Node, layer: LayerConstants) -> tuple[Array, LayerConstants]:
 
 
 @dataclass(frozen=True)
-class Formats:
-    """How tensors are stored: as int8 with the parameters of `narrow`, but where the nodes of
-    `wide_nodes` read or make them as int16 with those of `wide`; as are the results `wide_states`
-    and the model's inputs `raw`. Weights of `four_bit_nodes` are -7..7.
-    """
-
-    narrow: Parameters
-    wide: Parameters = field(default_factory=dict)
-    wide_nodes: Collection[Node] = ()
-    wide_states: Collection[Value] = ()
-    raw: Collection[Value] = ()
-    four_bit_nodes: Collection[Node] = ()
-
-    def type_of(self, value: Value, wide: bool) -> TensorType:
-        """The type that stores `value`."""
-        if wide:
-            return TensorType(value.type.shape, ElementType.I16, self.wide[value])
-        return stored_type(value, self.narrow[value])
-
-
-@dataclass(frozen=True)
 class Conversion:
     """The int8 graph, and the nodes of the float graph that refused their int8 types, with why."""
 
@@ -107,7 +87,7 @@ def convert_graph(
             except OperationError as cause:
                 refused[node] = str(cause)
                 tensors.add_real(node)
-        else:
+        elif not tensors.takes_stored(node):
             tensors.add_real(node)
     return Conversion(tensors.finish(), refused)
 
@@ -173,6 +153,19 @@ class _Tensors:
         outputs = tuple(self._own_value(value, value.type, "real") for value in node.outputs)
         self.nodes.append(replace(node, inputs=inputs, outputs=outputs))
         self._real.update(zip(node.outputs, outputs, strict=True))
+
+    def takes_stored(self, node: Node) -> bool:
+        """Whether it is a border of the model's own int8 tensors that needs no node: int8 is on
+        both sides, or will be where somebody reads it.
+        """
+        if not is_conversion(self._graph, node) or not self._outputs.isdisjoint(node.outputs):
+            return False
+        (x,), out = node.inputs, node.output
+        if isinstance(node.op, Dequantize):
+            self._own[out] = self._stored[out, x.type] = self._real[x]
+        elif x in self._own:
+            self._real[out] = self.stored(x, out.type)
+        return out in self._own or out in self._real
 
     def add_stored(self, node: Node, op: Operation, inputs: tuple[Value, ...]) -> None:
         """A node on stored values. Raises OperationError where the operator refuses its types."""
@@ -292,11 +285,6 @@ def _stored_state(state: State, value: Value) -> State:
     if quantization is None:
         return State(value, state.initial)
     return State(value, quantize_array(state.initial, quantization, value.type.element))
-
-
-def stored_type(value: Value, quantization: Quantization) -> TensorType:
-    """int8 in the shape of `value`."""
-    return TensorType(value.type.shape, ElementType.I8, quantization)
 
 
 class _Layer:

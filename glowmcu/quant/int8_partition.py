@@ -3,7 +3,7 @@
 A node becomes int8 when its operator has a quantization rule, its weights are constants and nobody
 wants it float. Two kinds of node go with their neighbours: those that only move elements, and int8
 partitions without a single multiplication in a float graph (two conversions cost more than they
-save).
+save). What borders on stored integers of the model's own is no such partition.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Constant
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType
+from glowmcu.ops.quantization import Dequantize, Quantize
 
 Rules = dict[Node, QuantizationRule]
 
@@ -107,7 +108,7 @@ def why_float(
     kept = nodes_named(graph, keep_float, "--keep-float")
     reasons: dict[str, str] = {}
     for node in graph.nodes:
-        if node in rules or not node.inputs or not is_real(node):
+        if node in rules or not node.inputs or not is_real(node) or is_conversion(graph, node):
             continue
         rule = node.op.quantization_rule(node.signature)
         if node in kept:
@@ -125,6 +126,14 @@ def why_float(
 def is_real(node: Node) -> bool:
     """Whether the node computes with float32 at all."""
     return any(v.type.element is ElementType.F32 for v in (*node.inputs, *node.outputs))
+
+
+def is_conversion(graph: Graph, node: Node) -> bool:
+    """Whether it is the model's own border of int8 tensors, which are computed."""
+    if not isinstance(node.op, Quantize | Dequantize):
+        return False
+    stored = node.inputs[0] if isinstance(node.op, Dequantize) else node.output
+    return stored.type.element is ElementType.I8 and graph.constant_data(node.inputs[0]) is None
 
 
 class _Adjacency:
@@ -145,8 +154,10 @@ class _Adjacency:
             found.update(dict.fromkeys(self.graph.users.get(value, [])))
         return list(found)
 
-    def touches_int8_interface(self, node: Node) -> bool:
-        """Whether the node reads an int8 input of the model or makes an int8 output."""
+    def touches_int8(self, node: Node) -> bool:
+        """Whether the node reads an int8 input or tensor of the model or makes such a one."""
+        if any(is_conversion(self.graph, other) for other in self.neighbours(node)):
+            return True
         border = {*self.graph.arguments, *self.graph.results}
         tensors = self._tensors((*node.inputs, *node.outputs))
         return self.int8_interface and any(value in border for value in tensors)
@@ -194,8 +205,8 @@ def _follow_neighbours(adjacency: _Adjacency, rules: Rules) -> None:
     """Nodes that only move elements stay float where all around them is."""
     neutral = {node for node, rule in rules.items() if rule.result is ResultRange.SAME}
     for region, around in border_nodes(adjacency.graph, neutral.__contains__):
-        has_int8 = any(node in rules for node in around) if around else adjacency.int8_interface
-        if not has_int8:
+        has_int8 = any(node in rules or is_conversion(adjacency.graph, node) for node in around)
+        if not (has_int8 if around else adjacency.int8_interface):
             _remove(rules, region)
 
 
@@ -204,7 +215,7 @@ def _demote_idle_partitions(adjacency: _Adjacency, rules: Rules) -> None:
     members: Mapping[Node, QuantizationRule] = dict(rules)
     for region in adjacency.regions(members.__contains__):
         idle = not any(node.macs for node in region)
-        if idle and not any(map(adjacency.touches_int8_interface, region)):
+        if idle and not any(map(adjacency.touches_int8, region)):
             _remove(rules, region)
 
 

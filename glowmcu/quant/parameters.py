@@ -2,7 +2,8 @@
 
 Tensors that must agree (the operand and result of a pooling, all operands of a concatenation) are
 gathered into groups; a group spans what any of its members needs. A result that mathematics fixes
-(softmax) brings its parameters into its group; whoever needs others gets a requantization.
+(softmax) brings its parameters into its group, and so does a tensor that the model stores in int8
+of itself; whoever needs others gets a requantization.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange, StateRule
 from glowmcu.ir.types import ElementType, Quantization
+from glowmcu.ops.quantization import Dequantize
 from glowmcu.ops.wide import fixed_wide_parameters
+from glowmcu.quant.int8_partition import is_conversion
 from glowmcu.quant.masked_ranges import masked_ranges
 from glowmcu.quant.profile import Profile, profiled_values
 from glowmcu.quant.ranges import Calibration, Method, Range, choose_range
@@ -92,7 +95,9 @@ def assign_parameters(
     """
     choose, fixed = _CHOICES[element]
     groups = _Groups(fixed)
-    for value in also:
+    if element is ElementType.I8:
+        groups.fixed.update(_own_parameters(graph, rules))
+    for value in (*groups.fixed, *also):
         groups.root(value)
     for node, rule in rules.items():
         _group(groups, node, rule)
@@ -119,6 +124,35 @@ def assign_parameters(
                 chosen = choose_sample_parameters(low, high)
         parameters.update(dict.fromkeys(members, chosen))
     return parameters
+
+
+def _own_parameters(graph: Graph, rules: Mapping[Node, QuantizationRule]) -> Parameters:
+    """Those of real tensors that are stored in the model, as what they are read from or all that
+    read them have it.
+    """
+    found: Parameters = {}
+    for node in graph.nodes:
+        if not is_conversion(graph, node):
+            continue
+        (x,), out = node.inputs, node.output
+        if isinstance(node.op, Dequantize):
+            real, stored = out, x.type.quantization
+        else:
+            real, stored = x, out.type.quantization
+            maker = rules.get(graph.producers[x]) if x in graph.producers else None
+            readers = graph.users[x]
+            is_free = maker is None or (
+                maker.result is ResultRange.OWN and not maker.unified and not maker.states
+            )
+            alike = all(
+                is_conversion(graph, reader) and reader.output.type == out.type
+                for reader in readers
+            )
+            if not is_free or not alike:
+                continue
+        if stored is not None:
+            found[real] = stored
+    return found
 
 
 def _join_state(groups: _Groups, state: State, value: Value, element: ElementType) -> None:

@@ -19,8 +19,9 @@ from glowmcu.errors import error
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.types import ElementType
 from glowmcu.ops.real_functions import Square
-from glowmcu.quant.convert import Formats, convert_graph
+from glowmcu.quant.convert import convert_graph
 from glowmcu.quant.equalization import equalize
+from glowmcu.quant.formats import Formats
 from glowmcu.quant.four_bits import choose_four_bit_nodes
 from glowmcu.quant.int8_partition import Rules, choose_int8_nodes, nodes_named, why_float
 from glowmcu.quant.missing_values import nodes_with_missing

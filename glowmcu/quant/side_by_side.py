@@ -1,7 +1,8 @@
 """A float graph and its quantized form on the same samples, node beside node.
 
-Conversion keeps the nodes, their order and names, and only adds constants and conversions of its
-own: that is how a tensor finds its counterpart. Both graphs run in batches where both allow it.
+Conversion keeps the nodes, their order and names, but for constants and for the borders of int8,
+which come and go: that is how a tensor finds its counterpart. Both graphs run in batches where both
+allow it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from glowmcu.ir.operation import Array, Constant, Rounding, Signature
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.quantization import Quantize
 from glowmcu.quant.batching import batched, batches_agree, stacked
+from glowmcu.quant.int8_partition import is_conversion
 from glowmcu.quant.profiling import BATCH_SIZE
 from glowmcu.quant.samples import Sample, Samples
 
@@ -86,12 +88,15 @@ class SideBySide:
     @cached_property
     def pairs(self) -> tuple[tuple[Node, Node], ...]:
         """Nodes of the float graph with their counterparts. Raises GM316 if there are none."""
-        first = [node for node in self.reference.nodes if not isinstance(node.op, Constant)]
-        second = [
-            node
-            for node in self.quantized.nodes
-            if not isinstance(node.op, Constant) and node.source != ADDED
-        ]
+        first, second = (
+            [
+                node
+                for node in graph.nodes
+                if not isinstance(node.op, Constant) and node.source != ADDED
+                if not is_conversion(graph, node)
+            ]
+            for graph in (self.reference, self.quantized)
+        )
         names = [[(node.op.name, node.name) for node in nodes] for nodes in (first, second)]
         if names[0] != names[1]:
             raise error(

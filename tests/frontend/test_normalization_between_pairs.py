@@ -145,3 +145,25 @@ def test_a_normalization_that_is_read_as_float_too_stays_float(other: str) -> No
         run_graph(compilation.imported, inputs), run_onnxruntime(model, inputs), strict=True
     )
     assert all(np.abs(got - want).max() <= 0.0501 for got, want in pairs)
+
+
+PROBABILITIES = {
+    "onnxruntime's": (np.uint8(0), 1 / 255),
+    "symmetric": (np.int8(0), 1 / 127),
+    "finer than the kernels' own": (np.int8(-128), 0.3 / 255),
+}
+
+
+@pytest.mark.parametrize("name", PROBABILITIES)
+def test_probabilities_of_any_scale_are_rounded_once(name: str) -> None:
+    """Rounded to 1/256 first, a tenth to a third of them would be a step too large."""
+    point, scale = PROBABILITIES[name]
+    data = between_pairs("Softmax", (200, 10), (np.int8(3), 0.03, point, scale), [], axis=-1)
+    inputs = [RANDOM.normal(0, 1, (200, 10)).astype(np.float32)]
+    compilation = check_model(data, [inputs])
+    made = {each.op.name: each.output.type.element for each in compilation.imported.nodes}
+    assert made["softmax"] is ElementType.I16
+    (got,), (want,) = run_graph(compilation.imported, inputs), run_onnxruntime(data, inputs)
+    steps = np.rint((got - want) / scale)
+    assert np.abs(steps).max() <= 1
+    assert np.count_nonzero(steps) <= 0.01 * steps.size

@@ -106,3 +106,42 @@ def test_a_state_that_begins_without_a_scale_is_carried(trips: int) -> None:
     x = helper.make_tensor_value_info("x", FLOAT, (trips, 3))
     data = finished(onnx, nodes, [x], [onnx.ValueInfoProto(name="y")], constants, 17)
     expect_same(data, (trips, 3))
+
+
+def of_stored_numbers() -> dict[str, tuple[Any, list[Any]]]:
+    """Operators on stored numbers `q` of 1x2x4x4 that become `r`, with their constants."""
+    node, whole = onnx.helper.make_node, np.int64
+    return {
+        "resize": (node("Resize", ["q", "", "sizes"], ["r"]), [constant("sizes", [1, 1, 2, 2])]),
+        "odd resize": (
+            node("Resize", ["q", "", "sizes"], ["r"], nearest_mode="ceil"),
+            [constant("sizes", [1, 2, 1.7, 1.3])],
+        ),
+        "gather": (node("Gather", ["q", "at"], ["r"], axis=2), [constant("at", [2, 0, 3], whole)]),
+        "pad": (node("Pad", ["q", "pads", "zero"], ["r"]),
+                [constant("pads", [0, 0, 1, 0, 0, 0, 0, 1], whole)]),
+        "top": (node("TopK", ["q", "k"], ["r", "places"], axis=2), [constant("k", [2], whole)]),
+        "most": (node("ReduceMax", ["q"], ["r"], axes=[1]), []),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("element", ["int8", "uint8"])
+@pytest.mark.parametrize("kind", list(of_stored_numbers()))
+def test_what_moves_or_chooses_stored_numbers_keeps_their_scale(kind: str, element: str) -> None:
+    """So do files whose operators are quantized ones, which leave the others on the integers."""
+    node = onnx.helper.make_node
+    moved, constants = of_stored_numbers()[kind]
+    nodes = [
+        node("QuantizeLinear", ["x", "small", "zero"], ["q"]),
+        moved,
+        node("Transpose", ["r"], ["t"], perm=[0, 2, 3, 1]),
+        node("DequantizeLinear", ["t", "small", "zero"], ["y"]),
+    ]
+    point = {"int8": 5, "uint8": 120}[element]
+    constants = [*constants, constant("small", 0.0625), constant("zero", point, element)]
+    x = onnx.helper.make_tensor_value_info("x", FLOAT, (1, 2, 4, 4))
+    data = finished(onnx, nodes, [x], [onnx.ValueInfoProto(name="y")], constants, 13)
+    graph = reference_graph(data, "m.onnx")
+    reals = [n for n in graph.nodes if any(v.type.element.is_float for v in n.outputs)]
+    assert all(isinstance(each.op, Dequantize) for each in reals)
+    expect_same(data, (1, 2, 4, 4))

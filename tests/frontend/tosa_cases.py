@@ -141,6 +141,8 @@ ELEMENTS = {
         Requantize(), [q8(30)], TensorType((30,), ElementType.I16, Quantization((0.25,), (0,)))),
 }  # fmt: skip
 SOFTMAX = {
+    "requantize probabilities of 16 bits": lambda: one(
+        Requantize(), [_I16.with_shape((3, 30))], q8(1, scale=1 / 255, point=-128)),
     "softmax": lambda: one(Softmax(), [q8(3, 10, scale=0.11)], q8(1, **_PROBABILITY)),
     "softmax of nearly the same": lambda: one(
         Softmax(), [q8(4, 200, scale=0.001)], q8(1, **_PROBABILITY)),

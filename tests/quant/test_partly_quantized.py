@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import glowmcu
+from glowmcu.option_words import RoundingWord
 from tests.bundle.models import digits
 from tests.support.onnx_models import run_onnxruntime
 
@@ -16,9 +17,9 @@ onnx = pytest.importorskip("onnx", reason="pip install onnx")
 RANDOM = np.random.default_rng(12)
 
 
-def partly_quantized(paired: bool) -> bytes:
+def partly_quantized(paired: bool, island: bool = False) -> bytes:
     """Two layers of int8 weights; the first has no range for its result, which a HardSwish reads.
-    `paired`: it has one, and nothing computes in float.
+    `paired`: it has one, and nothing computes in float, but for an `island`: a Sigmoid behind it.
     """
     helper, numpy_helper = onnx.helper, onnx.numpy_helper
     data = {
@@ -45,7 +46,8 @@ def partly_quantized(paired: bool) -> bytes:
         *pair("x", "x"),
         helper.make_node("Conv", ["xr", "w1r", "b1"], ["c"], pads=[1, 1, 1, 1]),
         *(pair("c", "x") if paired else []),
-        helper.make_node("HardSwish", ["cr" if paired else "c"], ["h"]),
+        helper.make_node("HardSwish", ["cr" if paired else "c"], ["g" if island else "h"]),
+        *([helper.make_node("Sigmoid", ["g"], ["h"])] if island else []),
         *pair("h", "h"),
         helper.make_node("Conv", ["hr", "w2r"], ["y0"]),
         *pair("y0", "y"),
@@ -84,10 +86,37 @@ def test_samples_give_the_ranges_that_a_file_leaves_open(tmp_path: Path) -> None
     assert 10 * np.log10((want**2).sum() / ((want - got) ** 2).sum()) > 22
 
 
+def test_samples_make_int8_of_what_computes_in_float_between_pairs(tmp_path: Path) -> None:
+    """What has a range in the file keeps it: the model's input and what is computed on integers."""
+    data = partly_quantized(paired=True, island=True)
+    as_it_is = glowmcu.compile(data, output=tmp_path / "a", name="a")
+    (note,) = [note for note in as_it_is.notes if "in float" in note]
+    assert note.startswith("2 operators between int8 ones compute in float (g, h), as the file")
+    samples = RANDOM.normal(size=(24, 3, 8, 8)).astype(np.float32)
+    bundle = glowmcu.compile(data, samples=samples, output=tmp_path / "b", name="b", io="int8")
+    assert glowmcu.verify(bundle).passed
+    assert not any("stays float" in note for note in bundle.notes)
+    assert not {layer.op for layer in bundle.manifest.layers} & {"quantize", "dequantize"}
+    assert bundle.manifest.inputs[0].scale == pytest.approx(0.03)
+    (want,) = run_onnxruntime(data, [samples[:1]])
+    (got,) = bundle.run([samples[:1]], real=True)
+    assert np.abs(got - want).max() <= 2.01 * 0.04
+
+
 def test_a_file_with_all_ranges_has_no_layer_to_speak_of(tmp_path: Path) -> None:
     bundle = glowmcu.compile(partly_quantized(paired=True), output=tmp_path / "b", name="b")
     assert float_layers(bundle) == []
     assert not any("compute in float" in note for note in bundle.notes)
+
+
+@pytest.mark.parametrize("rounding", ["double", "single"])
+def test_pairs_are_said_to_be_rounded_once_where_sums_are_rounded_twice(
+    rounding: RoundingWord, tmp_path: Path
+) -> None:
+    data = partly_quantized(paired=True)
+    bundle = glowmcu.compile(data, output=tmp_path / "b", name="b", rounding=rounding)
+    said = any("rounding='single'" in note for note in bundle.notes)
+    assert said == (rounding == "double")
 
 
 @pytest.mark.parametrize("what", ["last=1", "bias"])

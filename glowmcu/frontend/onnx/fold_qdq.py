@@ -17,7 +17,7 @@ import numpy as np
 
 from glowmcu.frontend.onnx.averages_of_pairs import average_between
 from glowmcu.frontend.onnx.normalization_chains import find_chains
-from glowmcu.frontend.onnx.pair_forms import PAIRED, Form, form_of, is_as_fine
+from glowmcu.frontend.onnx.pair_forms import PAIRED, Form, form_of, is_as_fine, moved_operands
 from glowmcu.frontend.onnx.weights_of_pairs import PairConstants, Refused
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, Operation, OperationError, Signature, constant
@@ -27,11 +27,9 @@ from glowmcu.ir.types import ElementType, Quantization, TensorType, element_type
 from glowmcu.ops.activation import Clip, Relu
 from glowmcu.ops.lookup import Lookup, all_values
 from glowmcu.ops.matmul import FullyConnected
-from glowmcu.ops.movement import Movement
-from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
+from glowmcu.ops.pooling import AveragePool2D
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.ops.resize import ResizeBilinear
-from glowmcu.ops.shape import Reshape
 from glowmcu.ops.stored_attributes import stored_bound, with_stored_attributes
 from glowmcu.ops.wide import fixed_wide_parameters
 
@@ -91,6 +89,21 @@ def _wanted(graph: Graph) -> dict[Value, Form | None]:
     return wanted
 
 
+def _fixed_form(rule: QuantizationRule, wanted: Form, wide: bool) -> Form:
+    """An operator's own form: of 8 bits where the pair has the same, else the finer one if there
+    is any, which is rounded once more but hardly seen.
+    """
+    assert rule.fixed is not None
+    if wide:
+        return Form(ElementType.I16, fixed_wide_parameters(rule.fixed))
+    scale, point = rule.fixed
+    narrow = Form(ElementType.I8, Quantization((scale,), (point,)))
+    if rule.finer is None or wanted == narrow:
+        return narrow
+    scale, point = rule.finer
+    return Form(ElementType.I16, Quantization((scale,), (point,)))
+
+
 class _Folding:
     """The new graph in the making: what each tensor of the old one is as float32 and stored."""
 
@@ -122,7 +135,8 @@ class _Folding:
             self._move(node)
             return
         before = len(self._nodes)
-        is_stored = any(value in self._stored for value in node.inputs)
+        is_real = all(value.type.element not in PAIRED for value in node.outputs)
+        is_stored = is_real and any(value in self._stored for value in node.inputs)
         rule = node.op.quantization_rule(node.signature) if is_stored else None
         if rule is not None:
             try:
@@ -145,25 +159,32 @@ class _Folding:
 
     def _moves_stored(self, node: Node) -> bool:
         """Whether integers that stand for real numbers are moved or chosen: QOperator files do."""
+        moved = node.inputs[: moved_operands(node.op, len(node.inputs))]
+        type_ = node.outputs[0].type
         return (
-            isinstance(node.op, Movement | Reshape | MaxPool2D)
-            and all(value in self._stored for value in node.inputs)
-            and node.outputs[0].type.element in PAIRED
+            len(moved) > 0
+            and all(value in self._stored for value in moved)
+            and type_.element in PAIRED
+            and type_.quantization is not None
             and not _has_fill(node.op)
         )
 
     def _move(self, node: Node) -> None:
-        inputs = tuple(self._stored[value] for value in node.inputs)
+        count = moved_operands(node.op, len(node.inputs))
+        moved = tuple(self._stored[value] for value in node.inputs[:count])
+        others = tuple(self._real_form(value) for value in node.inputs[count:])
         outputs = tuple(
             self._own_value(value, form_of(value.type).of(value.type.shape))
+            if value.type.element in PAIRED
+            else value
             for value in node.outputs
         )
-        new = replace(node, inputs=inputs, outputs=outputs)
+        new = replace(node, inputs=(*moved, *others), outputs=outputs)
         new.op.verify(new.signature)
         self._nodes.append(new)
         for old, value in zip(node.outputs, outputs, strict=True):
-            self._keep_clamp(inputs, value)
-            self._stored[old] = value
+            self._keep_clamp(moved, value)
+            (self._stored if old.type.element in PAIRED else self._real)[old] = value
 
     def _add_quantize(self, node: Node) -> None:
         """Nothing, a rescaling, or a quantization."""
@@ -308,6 +329,8 @@ class _Folding:
             if position not in inputs:
                 inputs[position] = self._real_form(value)
         self._emit(node, tuple(inputs[i] for i in range(len(node.inputs))), rule, result)
+        if result is not None and result.is_wide and not wide:
+            self._narrow(node)
 
     def _emit(
         self, node: Node, inputs: tuple[Value, ...], rule: QuantizationRule, result: Form | None
@@ -331,6 +354,13 @@ class _Folding:
             # A pair that follows says where its type ends.
             self._stored[old] = value
 
+    def _narrow(self, node: Node) -> None:
+        """The results, finer than their pair, in its form at once: what follows reads 8 bits."""
+        for value in node.outputs:
+            form = self._wanted[value]
+            assert form is not None
+            self._stored[value] = self._rescaled(self._stored[value], form)
+
     def _result(
         self, node: Node, rule: QuantizationRule, first: TensorType, wide: bool
     ) -> Form | None:
@@ -348,9 +378,7 @@ class _Folding:
             raise Refused
         wanted = wanted.refined() if wide else wanted
         if rule.fixed is not None:
-            (scale, point), own = rule.fixed, fixed_wide_parameters(rule.fixed)
-            narrow = Form(ElementType.I8, Quantization((scale,), (point,)))
-            fixed = Form(ElementType.I16, own) if wide else narrow
+            fixed = _fixed_form(rule, wanted, wide)
             if not is_as_fine(fixed, wanted, node.op):
                 raise Refused
             return fixed

@@ -25,6 +25,7 @@ from glowmcu.frontend.onnx.container import (
     tensor_data,
 )
 from glowmcu.frontend.onnx.operand_counts import expect_counts
+from glowmcu.frontend.onnx.pair_forms import moved_operands
 from glowmcu.frontend.onnx.string_categories import Categories
 from glowmcu.frontend.open_shapes import open_shape
 from glowmcu.frontend.unsupported import Unsupported, refused
@@ -33,9 +34,6 @@ from glowmcu.ir.equality import content
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array, Operation, OperationError
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType
-from glowmcu.ops.movement import Movement
-from glowmcu.ops.pooling import MaxPool2D
-from glowmcu.ops.shape import Reshape
 from glowmcu.ops.transpose import Transpose
 
 ImportFunction = Callable[["Import", NodeRecord], None]
@@ -363,12 +361,8 @@ def _result_type(
     quantization: Quantization | None,
 ) -> TensorType:
     """What is moved or chosen among stored numbers keeps their parameters."""
-    kinds = {(value.type.element, value.type.quantization) for value in inputs}
-    if (
-        quantization is None
-        and isinstance(operation, Movement | Reshape | MaxPool2D)
-        and len(kinds) == 1
-        and element in (None, inputs[0].type.element)
-    ):
+    moved = inputs[: moved_operands(operation, len(inputs))]
+    kinds = {(value.type.element, value.type.quantization) for value in moved}
+    if quantization is None and len(kinds) == 1 and element in (None, inputs[0].type.element):
         quantization = inputs[0].type.quantization
     return TensorType((), element or inputs[0].type.element, quantization)

@@ -12,11 +12,22 @@ import numpy as np
 
 from glowmcu.ir.operation import Array, Operation
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType
+from glowmcu.ops.gather import Gather, GatherElements, GatherNd
+from glowmcu.ops.movement import Movement
 from glowmcu.ops.normalization import LogSoftmax
+from glowmcu.ops.pooling import MaxPool2D
+from glowmcu.ops.reduction import ReduceMax, ReduceMin
+from glowmcu.ops.resize import ResizeNearestNeighbor
+from glowmcu.ops.scan import TopK
+from glowmcu.ops.shape import Reshape
 from glowmcu.ops.wide import INT16_MAX
 
 #: What a pair may store a tensor as.
 PAIRED = (ElementType.I8, ElementType.UI8, ElementType.I16)
+_CHOOSING = (
+    Reshape, MaxPool2D, ResizeNearestNeighbor, Gather, GatherElements, GatherNd, ReduceMax,
+    ReduceMin, TopK,
+)  # fmt: skip
 #: In steps of the file: what an operator of fixed int16 parameters may have.
 _WIDEST_STEP = 2.0
 
@@ -56,6 +67,13 @@ class Form:
         steps = np.rint(real.astype(np.float64) / scale) + point
         stored: Array = np.clip(steps, *self.element.limits).astype(self.element.numpy)
         return stored
+
+
+def moved_operands(op: Operation, count: int) -> int:
+    """How many of `count` operands, the first ones, hold what becomes elements of the result: it
+    has their parameters where integers stand for real numbers. 0 for all that compute.
+    """
+    return count if isinstance(op, Movement) else int(isinstance(op, _CHOOSING))
 
 
 def form_of(type_: TensorType) -> Form:

@@ -223,10 +223,14 @@ class _Reader:
                 raise ValueError(f"operator {index} {name} refers to tensor {tensor}")
         if any(tensor < 0 for tensor in outputs):
             raise ValueError(f"operator {index} {name} lacks an output")
-        size_bytes = self.spend(record.CustomOptionsLength(), 1)
-        custom = record.CustomOptionsAsNumpy().tobytes() if size_bytes else b""
         options = record.BuiltinOptions() or record.BuiltinOptions2()
-        return OperatorRecord(index, name, inputs, outputs, options, custom)
+        return OperatorRecord(index, name, inputs, outputs, options, self.custom_options(record))
+
+    def custom_options(self, record: Any) -> bytes:
+        if self.spend(record.CustomOptionsLength(), 1):
+            return bytes(record.CustomOptionsAsNumpy())
+        place = record.LargeCustomOptionsOffset(), record.LargeCustomOptionsSize()
+        return bytes(self.outside(*place) or b"")
 
     def tensor(self, model: Any, graph: Any, index: int) -> TensorRecord:
         record = graph.Tensors(index)
@@ -281,9 +285,21 @@ class _Reader:
         buffer = model.Buffers(index)
         length = buffer.DataLength()
         if length == 0:
-            return None
+            return self.outside(buffer.Offset(), buffer.Size())
         self.spend(length, 1)
         return memoryview(buffer.DataAsNumpy())
+
+    def outside(self, offset: int, size_bytes: int) -> memoryview | None:
+        """What lies behind the flatbuffer, which ends at 2 GB; 0 and 1 are no places there."""
+        if offset <= 1 or size_bytes == 0:
+            return None
+        if offset + size_bytes > len(self.data):
+            raise ValueError(
+                f"it has {len(self.data)} bytes, and {size_bytes} from byte {offset} on are "
+                "referred to"
+            )
+        self.spend(size_bytes, 1)
+        return memoryview(self.data)[offset : offset + size_bytes]
 
 
 def _builtin_code(code: Any) -> int:

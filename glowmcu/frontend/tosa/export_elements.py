@@ -71,10 +71,14 @@ def export_requantize(state: Export, node: Node) -> None:
     scale = op.scale(node.signature)
     largest = largest_offset(x.type)
     factors = factors_of(scale.multiplier, scale.shift, state.rounding(node), largest)
-    points = x.type.zero_point, out.type.zero_point
+    operand, point = state.ref(x), x.type.zero_point
+    if x.type.element is ElementType.I16 and point:  # which TOSA knows of bytes alone
+        shape, number = x.type.shape, state.scalar(point, _I32, x.type.rank)
+        wide = state.emit("cast", [operand], shape, _I32)
+        operand, point = state.emit("sub", [wide, number], shape, _I32), 0
     unsigned = x.type.element is ElementType.UI8, out.type.element is ElementType.UI8
-    element = signless(out.type).element
-    state.bind(out, state.rescale(state.ref(x), factors, points, element, unsigned))
+    element, points = signless(out.type).element, (point, out.type.zero_point)
+    state.bind(out, state.rescale(operand, factors, points, element, unsigned))
 
 
 @exporter(Add, Sub)
