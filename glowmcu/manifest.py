@@ -260,6 +260,7 @@ class Manifest:
     size: SizeEntry | None = None
     labels: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    string_inputs: tuple[str, ...] = ()
     cores: int = 1
     quality: tuple[QualityEntry, ...] = ()
     training: TrainingEntry | None = None

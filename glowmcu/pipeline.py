@@ -62,7 +62,7 @@ from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.external_inputs import external_inputs
 from glowmcu.memplan.planner import ARENA_ALIGN
 from glowmcu.planning_progress import PlanningWatch
-from glowmcu.string_categories import categories_of
+from glowmcu.string_categories import categories_of, inputs_of_categories
 from glowmcu.training import TrainingEntry
 from glowmcu.version import __version__
 
@@ -288,6 +288,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         placed=Placed(options.placement.board, places) if options.placement.board else None,
         extra_macs=fit.extra_macs, progress=fit.progress, labels=model.labels,
         categories=categories_of(model.imported.metadata),
+        string_inputs=inputs_of_categories(model.imported.metadata),
         costs=costs_of(options, inference_cycles(fit), selections.values()),
         weights=options.interface.weights, pipeline=model.pipeline, sized=fitted.sized,
         quality=model.quality, training=_training(model, options, fit, planning),

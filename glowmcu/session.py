@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from glowmcu.argument_types import arguments_checked
+from glowmcu.column_names import by_input
 from glowmcu.errors import error
 from glowmcu.manifest import Manifest
 
@@ -90,23 +91,35 @@ class Session:
         self._steps.reset()
 
 
-def _own_array(given: ArrayLike, manifest: Manifest) -> Array:
-    """An array of numpy; of strings their numbers."""
+def _own_array(given: ArrayLike, name: str, manifest: Manifest) -> Array:
+    """An array of numpy for an input; of strings their numbers, NaN for what is masked."""
     import numpy as np
 
     from glowmcu.string_categories import numbered
 
-    return numbered(np.asarray(given), manifest.categories)
+    if isinstance(given, np.ma.MaskedArray) and np.any(given.mask):
+        given = np.where(given.mask, np.float32(np.nan), given.data)
+    array = np.asarray(given)
+    return numbered(array, manifest.categories) if name in manifest.string_inputs else array
 
 
-def _of_table(manifest: Manifest, table: Any) -> list[Array]:  # noqa: ANN401 - of pandas or polars
-    """A row of a table, or a batch where the model has one: its columns by the inputs' names, or
-    all of it for one input. Raises GM604 for columns that are missing.
+def _by_name(manifest: Manifest, inputs: Any) -> Any:  # noqa: ANN401 - what `run` takes
+    """A row of a table, or a batch where the model has one, as arrays in the inputs' order: its
+    columns by their names, or all of it for one input. Named tuples with the inputs' names, too;
+    others as they are. Raises GM604 for columns that are missing.
     """
-    if len(manifest.inputs) == 1:
-        return [table.to_numpy()]
-    columns = {str(name): table[name].to_numpy() for name in table.columns}
-    missing = [entry.name for entry in manifest.inputs if entry.name not in columns]
+    import numpy as np
+
+    names = [entry.name for entry in manifest.inputs]
+    if hasattr(inputs, "_fields"):
+        fields = by_input(names, dict(zip(inputs._fields, inputs, strict=True)))
+        return [fields[name] for name in names] if all(n in fields for n in names) else inputs
+    if not (hasattr(inputs, "columns") and hasattr(inputs, "to_numpy")):
+        return inputs
+    if len(names) == 1:
+        return [inputs.to_numpy()]
+    columns = by_input(names, {str(name): inputs[name] for name in inputs.columns})
+    missing = [name for name in names if name not in columns]
     if missing:
         raise error(
             "GM604",
@@ -114,7 +127,7 @@ def _of_table(manifest: Manifest, table: Any) -> list[Array]:  # noqa: ANN401 - 
             manifest.name,
             "rename its columns, or give a list of arrays, one an input",
         )
-    arrays = [columns[entry.name] for entry in manifest.inputs]
+    arrays = [np.asarray(columns[name].to_numpy()) for name in names]
     return [
         array.reshape(entry.shape) if array.size == math.prod(entry.shape) else array
         for array, entry in zip(arrays, manifest.inputs, strict=True)
@@ -127,8 +140,7 @@ def stored_inputs(manifest: Manifest, inputs: Sequence[ArrayLike], real: bool) -
     """
     import numpy as np
 
-    if hasattr(inputs, "columns") and hasattr(inputs, "to_numpy"):
-        inputs = _of_table(manifest, inputs)
+    inputs = _by_name(manifest, inputs)
     if isinstance(inputs, np.ndarray) and inputs.shape in [e.shape for e in manifest.inputs]:
         raise error(
             "GM604",
@@ -140,7 +152,11 @@ def stored_inputs(manifest: Manifest, inputs: Sequence[ArrayLike], real: bool) -
         asked = manifest.inputs[len(inputs) :]
         # No class, so that nothing is learnt; what stands for a target is not read then.
         inputs = [*inputs, *(np.full(e.shape, -1, np.dtype(e.dtype)) for e in asked)]
-    arrays = [_own_array(array, manifest) for array in inputs]
+    names = [entry.name for entry in manifest.inputs]
+    arrays = [
+        _own_array(array, names[at] if at < len(names) else "", manifest)
+        for at, array in enumerate(inputs)
+    ]
     if not real:
         return arrays
     from glowmcu.real_units import stored_values

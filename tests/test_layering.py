@@ -18,9 +18,9 @@ REPO = Path(__file__).resolve().parents[1]
 PACKAGE = REPO / "glowmcu"
 
 LEAVES = {
-    "argument_types", "array_files", "asked_in_python", "cores", "custom_c", "delegated",
-    "discovery", "error_codes", "errors", "examples", "file_writing", "given_amount",
-    "given_once", "given_paths", "goals",
+    "argument_types", "array_files", "asked_in_python", "column_names", "cores",
+    "custom_c", "delegated", "discovery", "error_codes", "errors", "examples", "file_writing",
+    "given_amount", "given_once", "given_paths", "goals",
     "host_compiler", "index_notation", "input_options", "installation",
     "installed_packages", "instrument",
     "interface_options", "labels", "lazy", "libjit_headers", "limits", "manifest",

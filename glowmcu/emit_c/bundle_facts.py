@@ -46,6 +46,7 @@ class BundleFacts:
     progress: RunProgress | None = None
     labels: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    string_inputs: tuple[str, ...] = ()
     costs: KnownCosts | None = None
     weights: Weights = Weights.LINKED
     pipeline: PipelineEntry | None = None

@@ -99,6 +99,7 @@ def bundle_manifest(
         size=size_entry(facts.sized),
         labels=facts.labels,
         categories=facts.categories,
+        string_inputs=facts.string_inputs,
         cores=1 if program.meetings is None else 2,
         quality=facts.quality,
         training=facts.training,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from glowmcu import limits
+from glowmcu.column_names import ASIDE, by_input, kept_columns
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
@@ -24,15 +25,10 @@ _USUAL = (
     "input_values", "audio",
 )  # fmt: skip
 
-#: Columns that are no numbers for a model, by their usual names.
-ASIDE = (
-    "", "class", "class_id", "id", "index", "label", "labels", "sample", "t", "target", "time",
-    "timestamp", "unnamed: 0", "y",
-)  # fmt: skip
 _MOST_DESCRIBED = 6
 _TENSORFLOW_INFINITE = -1
-#: What is no part of a name in a program.
-_NO_NAME = re.compile(r"\W")
+#: Fields of a named tuple that pandas calls by their places, and its index.
+_OF_PANDAS = re.compile(r"Index|_\d+")
 #: Of anything that is kept.
 _LEAST_BYTES = 8
 #: Items that are kept of what gives no number of them; a few hundred calibrate well.
@@ -65,24 +61,26 @@ def columns_of(data: object) -> dict[str, object] | None:
     return {str(name): found[name] for name in found.columns} if is_table else None
 
 
-def input_name(graph: Graph, name: object) -> str:
-    """The input that a column is called like: `sepal_length__cm_`, as skl2onnx writes them, of
-    "sepal length (cm)"; `name` itself of others.
-    """
-    given = str(name)
-    names = [value.name for value in graph.inputs]
-    if given in names:
-        return given
-    plain = _NO_NAME.sub("_", given)
-    return next((each for each in names if _NO_NAME.sub("_", each) == plain), given)
-
-
 def by_field(graph: Graph, item: object) -> object:
-    """A named tuple with a field for each input as a mapping; others as they are."""
+    """A named tuple with a field for each input, and a row that is a table, as a mapping; others as
+    they are. Raises GM304 for a row of pandas that has lost the names of its columns.
+    """
+    if len(graph.inputs) > 1 and (columns := columns_of(item)) is not None:
+        return columns
     fields = getattr(item, "_fields", ())
-    if not fields or any(value.name not in fields for value in graph.inputs):
-        return item
-    return dict(zip(fields, item, strict=True))  # type: ignore[call-overload]
+    inputs = [value.name for value in graph.inputs]
+    found = by_input(inputs, dict(zip(fields, item, strict=True))) if fields else {}  # type: ignore[call-overload]
+    if fields and all(name in found for name in inputs):
+        return found
+    if len(inputs) > 1 and any(_OF_PANDAS.fullmatch(name) for name in fields):
+        raise error(
+            "GM304",
+            f"a row with the fields {', '.join(fields)}; the inputs are {', '.join(inputs)}",
+            "samples",
+            "names with spaces or signs are lost on the way: give the table itself, or its rows "
+            "as mappings, frame.to_dict('records')",
+        )
+    return item
 
 
 def _of_numbers(array: Array) -> Array:
@@ -229,9 +227,13 @@ def _inputs_of(graph: Graph, item: object) -> list[Array] | None:
 
 def _of_row(graph: Graph, row: Mapping[Any, Any]) -> list[Array] | None:
     """By the inputs' names, or of one input by what fits it: an array, or columns of numbers."""
-    by_name = {input_name(graph, name): _of_cell(cell) for name, cell in row.items()}
+    cells = {str(name): _of_cell(cell) for name, cell in row.items()}
+    by_name = by_input([value.name for value in graph.inputs], cells)
     if all(value.name in by_name for value in graph.inputs):
-        return [np.asarray(by_name[value.name]) for value in graph.inputs]
+        named = [np.asarray(by_name[value.name]) for value in graph.inputs]
+        # Of one input, a column may be called as all of them are.
+        if len(named) > 1 or _is_sample_or_batch(named[0].shape, graph.inputs[0].type):
+            return named
     if len(graph.inputs) != 1:
         return None
     type_ = graph.inputs[0].type
@@ -239,9 +241,9 @@ def _of_row(graph: Graph, row: Mapping[Any, Any]) -> list[Array] | None:
     key = key_of_samples(arrays, type_)
     if key is not None:
         return [arrays[key]]
-    numbers = [cell for name, cell in by_name.items() if name.lower() not in ASIDE]
-    are_columns = all(isinstance(cell, int | float) for cell in numbers)
-    if not are_columns or len(numbers) != type_.element_count:
+    kept = kept_columns(list(cells), len(cells), (type_.element_count,))
+    numbers = [list(cells.values())[at] for at in kept or ()]
+    if kept is None or not all(isinstance(cell, int | float) for cell in numbers):
         return None
     return [np.array(numbers).reshape(type_.shape)]
 

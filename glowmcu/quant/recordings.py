@@ -10,7 +10,7 @@ import codecs
 import csv
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,11 +18,11 @@ import numpy as np
 
 from glowmcu import limits
 from glowmcu.array_files import ArrayFileError
+from glowmcu.column_names import ASIDE, by_input, kept_columns
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
-from glowmcu.quant.data_sets import ASIDE, input_name
 from glowmcu.quant.samples import Samples, samples_of
 from glowmcu.sound_files import load_sound
 
@@ -42,17 +42,22 @@ def read_table(graph: Graph, path: Path) -> Samples:
     """Samples from a table with or without a line of names, of one input or with a column called
     like each. Raises GM304, GM307.
     """
-    names, rows, notes = _rows(path)
-    columns = {input_name(graph, name): rows[:, at] for at, name in enumerate(names)}
+    table = _table(path)
+    names, rows, notes = table.names, table.rows, table.notes
+    columns = by_input(
+        [value.name for value in graph.inputs],
+        {name: at for at, name in enumerate(names) if names.count(name) == 1},
+    )
     if len(graph.inputs) > 1 and all(value.name in columns for value in graph.inputs):
-        return samples_of(graph, columns, str(path)).with_notes(notes)
+        places = {value.name: columns[value.name] for value in graph.inputs}
+        table.expect_numbers(places.values())
+        by_name = {name: rows[:, at] for name, at in places.items()}
+        return samples_of(graph, by_name, str(path)).with_notes(notes)
     value = _only_input(graph, path)
     depth = value.type.shape[-1] if value.type.rank else 1
     sizes = (math.prod(value.type.shape), depth)
-    kept = list(range(rows.shape[1]))
-    if rows.shape[1] not in sizes:
-        kept = [at for at in kept if not names or names[at].strip().lower() not in ASIDE]
-    if len(kept) not in sizes:
+    kept = kept_columns(names, rows.shape[1], sizes)
+    if kept is None:
         raise error(
             "GM304",
             f"a row has {rows.shape[1]} numbers; expected {sizes[0]} of input {value.name!r}"
@@ -61,6 +66,7 @@ def read_table(graph: Graph, path: Path) -> Samples:
             "columns called label, class, target, time, id or index are left out where they are "
             "too many",
         )
+    table.expect_numbers(kept)
     rows = rows[:, kept]
     left = [names[at] for at in range(len(names)) if at not in kept]
     if left:
@@ -126,10 +132,27 @@ def _windows(moments: Array, length: int, value: Value, path: Path) -> Array:
     return moments[: count * length].reshape(count, length, moments.shape[1])
 
 
-def _rows(path: Path) -> tuple[list[str], Array, tuple[str, ...]]:
+@dataclass(frozen=True)
+class _Table:
     """Names of the columns, none if there are none, float64[rows, columns], and what was taken for
-    granted.
+    granted. `words` are the first cells of columns, usually none of a model's, that hold no number.
     """
+
+    names: list[str]
+    rows: Array
+    notes: tuple[str, ...]
+    words: Mapping[int, tuple[str, _Place]]
+
+    def expect_numbers(self, columns: Iterable[int]) -> None:
+        """Raise GM307 for a word in one of these."""
+        for at in columns:
+            if at in self.words:
+                cell, place = self.words[at]
+                _number(cell, at, place)
+
+
+def _table(path: Path) -> _Table:
+    """Raises GM306, GM307."""
     try:
         if path.stat().st_size > limits.file_bytes():
             raise _unreadable(path, f"more than {limits.size_text(limits.file_bytes())}")
@@ -146,20 +169,19 @@ def _rows(path: Path) -> tuple[list[str], Array, tuple[str, ...]]:
         notes += (f"row {number} of {path.name} names the columns, since {why}",) if why else ()
     aside = {at for at, name in enumerate(names) if name.strip().lower() in ASIDE}
     wanted = len(names or lines[0][1]) if lines else 0
-    rows = list[list[float]]()
+    rows, words = list[list[float]](), dict[int, tuple[str, _Place]]()
     for number, line in lines:
         if len(line) != wanted:
             raise _unreadable(path, f"row {number} has {len(line)} columns, the first {wanted}")
         place = _Place(path, number, names)
-        rows.append(
-            [
-                0.0 if at in aside and not _is_number(cell) else _number(cell, at, place)
-                for at, cell in enumerate(line)
-            ]
-        )
+        for at in aside:
+            if not _is_number(line[at]):
+                words.setdefault(at, (line[at], place))
+                line[at] = "0"
+        rows.append([_number(cell, at, place) for at, cell in enumerate(line)])
     if not rows:
         raise error("GM306", "no samples: the table has no rows", str(path))
-    return names, np.array(rows), notes
+    return _Table(names, np.array(rows), notes, words)
 
 
 def _text(data: bytes) -> str:

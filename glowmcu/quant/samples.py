@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from glowmcu.column_names import by_input
 from glowmcu.errors import error
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
@@ -24,7 +25,6 @@ from glowmcu.quant.data_sets import (
     by_field,
     columns_of,
     described,
-    input_name,
     items_of,
     key_of_samples,
     rows_of,
@@ -34,7 +34,7 @@ from glowmcu.quant.data_sets import (
 )
 from glowmcu.quant.labels import LabelledSample, labels_behind, labels_beside
 from glowmcu.quant.missing_values import inputs_with_missing
-from glowmcu.string_categories import categories_of, numbered
+from glowmcu.string_categories import categories_of, inputs_of_categories, numbered
 
 #: What the samples of a model with one input may be called beside labels.
 _INPUTS = "inputs"
@@ -202,7 +202,7 @@ def _of_named_batches(graph: Graph, data: Mapping[str, Array], where: str) -> Sa
             found = _of_batches(graph, graph.inputs, [data[name]], where, others)
             return found.with_notes(taken)
     by_name = {value.name: value for value in graph.inputs}
-    data = {input_name(graph, name): batch for name, batch in data.items()}
+    data = by_input(list(by_name), data)
     missing = [value for name, value in by_name.items() if name not in data]
     if missing:
         named = f"the inputs are: {', '.join(by_name)}"
@@ -296,16 +296,23 @@ def _wrong_shape(got: Shape, value: Value, where: str, many: bool = False) -> Ex
 def _sample(graph: Graph, item: object, where: str) -> Sample:
     arrays = _arrays_of(graph, item, where)
     return tuple(
-        _checked(numbered(np.asarray(array), categories_of(graph.metadata)), value, graph, where)
+        _checked(_own_numbers(np.asarray(array), value, graph), value, graph, where)
         for value, array in zip(graph.inputs, arrays, strict=True)
     )
+
+
+def _own_numbers(array: Array, value: Value, graph: Graph) -> Array:
+    """Of an input of strings the numbers of its categories."""
+    if value.name not in inputs_of_categories(graph.metadata):
+        return array
+    return numbered(array, categories_of(graph.metadata))
 
 
 def _arrays_of(graph: Graph, item: object, where: str) -> list[object]:
     """One array an input, from an array, a mapping by name or a sequence."""
     item = by_field(graph, item)
     if isinstance(item, Mapping):
-        item = {input_name(graph, name): array for name, array in item.items()}
+        item = by_input([value.name for value in graph.inputs], item)
         missing = [value for value in graph.inputs if value.name not in item]
         if missing:
             what = f"a sample without input {', '.join(repr(value.name) for value in missing)}"

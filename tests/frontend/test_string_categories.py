@@ -200,3 +200,25 @@ def test_strings_are_taken_from_python(tmp_path: Path) -> None:
         assert [output.tolist() for output in bundle.run(given)] == expected
         real = bundle.run(given, real=True)
         assert [output.shape for output in real] == [np.shape(output) for output in expected]
+
+
+def test_words_are_categories_of_inputs_of_strings_alone(tmp_path: Path) -> None:
+    """A number that was read as text is no category."""
+    compose = pytest.importorskip("sklearn.compose", reason="pip install scikit-learn")
+    types = pytest.importorskip("skl2onnx.common.data_types", reason="pip install skl2onnx")
+    table = np.stack([COLORS, REAL[:, 0].astype(object)], axis=1)
+    columns = compose.ColumnTransformer(
+        [("color", encoder("OneHotEncoder"), [0]), ("real", "passthrough", [1])]
+    )
+    inputs = [
+        ("color", types.StringTensorType([None, 1])), ("real", types.FloatTensorType([None, 1])),
+    ]  # fmt: skip
+    data = exported(fitted(columns, table), inputs)
+    bundle = glowmcu.compile(data, name="m", output=tmp_path / "m")
+    assert bundle.manifest.string_inputs == ("color",)
+    for real in (False, True):
+        with pytest.raises(GlowmcuError, match="input 'real'"):
+            bundle.run([[["red"]], [["0.5"]]], real=real)
+    rows = [{"color": "red", "real": "0.5"}]
+    with pytest.raises(GlowmcuError, match="is no number"):
+        glowmcu.profile(data, rows)

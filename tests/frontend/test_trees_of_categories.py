@@ -156,3 +156,19 @@ def test_a_value_above_all_of_a_set_is_compared_once() -> None:
     op = ensemble(attributes, 1)
     assert op.thresholds[0] == 2 * count - 2
     assert op.features[op.right[0]] == -1
+
+
+@pytest.mark.parametrize(
+    ("mode", "value"), [("BRANCH_LEQ", -1e30), ("BRANCH_LT", -(2.0**63)), ("BRANCH_EQ", -1e30)]
+)
+def test_a_threshold_below_all_integers_is_never_met(mode: str, value: float) -> None:
+    attributes = {
+        "nodes_treeids": [0] * 3, "nodes_nodeids": [0, 1, 2], "nodes_featureids": [0] * 3,
+        "nodes_values": [value, 0.0, 0.0], "nodes_modes": [mode, "LEAF", "LEAF"],
+        "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0],
+        "target_treeids": [0, 0], "target_nodeids": [1, 2], "target_ids": [0, 0],
+        "target_weights": [1.0, -1.0], "n_targets": 1,
+    }  # fmt: skip
+    data = tree_model("TreeEnsembleRegressor", attributes, 1, dtype="int64")
+    rows = [[np.array([[number]], np.int64)] for number in (-(2**63), 0, 2**63 - 1)]
+    check_model(data, rows, lambda *_: [np.array([[-1.0]], np.float32)], Options("m"))

@@ -105,9 +105,88 @@ def test_a_row_of_a_table_is_run(tmp_path: Path) -> None:
         opset_imports=[helper.make_opsetid("", 17)], ir_version=8,
     )  # fmt: skip
     bundle = glowmcu.compile(model, name="m", output=tmp_path / "m")
-    frame = table(NAMES)[[NAMES[1], NAMES[2], NAMES[0]]]
+    frame = table(SPELLED)[[SPELLED[1], SPELLED[2], SPELLED[0]]]
     assert bundle.run(frame[1:2])[0].tolist() == ROWS[1:2].tolist()
+    fields = Row(*(np.full((1, 1), number, np.float32) for number in ROWS[1][::-1]))
+    assert bundle.run(fields)[0].tolist() == ROWS[1:2].tolist()
+    masked = [
+        np.ma.masked_array(np.ones((1, 1), np.float32), [[name == "weight"]]) for name in NAMES
+    ]
+    assert np.isnan(bundle.run(masked)[0]).tolist() == [[False, False, True]]
     with pytest.raises(GlowmcuError, match="no column called 'weight'"):
         bundle.run(frame[1:2].drop(columns="weight"))
     with pytest.raises(GlowmcuError, match=r"expected float32\[1x1\], got float32\[2\]"):
         bundle.run(frame[:2])
+
+
+def values(data: Any, graph: Graph | None = None) -> list[list[float]]:
+    """The numbers of each sample."""
+    samples = SampleSource(data).read(graph or columns())
+    return [np.concatenate([array.ravel() for array in sample]).tolist() for sample in samples]
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_column_that_is_called_exactly_so_is_the_one(is_file: bool, tmp_path: Path) -> None:
+    """Others that differ by signs alone do not take its place, and two of them are nobody's."""
+    frame = table(NAMES).assign(**{"length (cm)": 99.0})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert values(tmp_path / "t.csv" if is_file else frame) == ROWS.tolist()
+    unclear = frame.rename(columns={"length__cm_": "length -cm-"})
+    unclear.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(GlowmcuError, match="GM304"):
+        values(tmp_path / "t.csv" if is_file else unclear)
+
+
+def test_a_name_that_a_file_has_twice_is_nobodys(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("length__cm_,width__cm_,weight,weight\n1,2,3,4\n5,6,7,8\n")
+    with pytest.raises(GlowmcuError, match="GM304"):
+        values(tmp_path / "t.csv")
+
+
+def test_rows_of_pandas_without_names_are_no_samples() -> None:
+    frame = table()
+    with pytest.raises(GlowmcuError, match="give the table itself"):
+        values(list(frame.itertuples()))
+    with pytest.raises(GlowmcuError, match="give the table itself"):
+        values(list(frame.itertuples(index=False)))
+
+
+def vector(name: str = "inputs") -> Graph:
+    builder = GraphBuilder()
+    return builder.finish(builder.add(Concatenation(1), builder.input(real(1, 3), name)))
+
+
+@pytest.mark.parametrize("name", ["inputs", "x"])
+@pytest.mark.parametrize(
+    ("header", "kept"),
+    [
+        ("x,y,z", [0, 1, 2]), ("x,y,z,label", [0, 1, 2]), ("y,x,z,target", [0, 1, 2]),
+        ("a,b,c,y", [0, 1, 2]), ("label,a,b,y", [1, 2, 3]), ("id,x,y,z,label", [1, 2, 3]),
+        ("t,a,b,class", [0, 1, 2]), ("time,a,b,c", [1, 2, 3]),
+    ],
+)  # fmt: skip
+def test_as_few_columns_as_need_be_are_left_out(
+    header: str, kept: list[int], name: str, tmp_path: Path
+) -> None:
+    names = header.split(",")
+    rows = np.arange(4 * len(names), dtype=np.float32).reshape(4, -1)
+    (tmp_path / "t.csv").write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]))
+    expected = rows[:, kept].tolist()
+    assert values(tmp_path / "t.csv", vector(name)) == expected
+    mappings = [dict(zip(names, row.tolist(), strict=True)) for row in rows]
+    assert values(mappings, vector(name)) == expected
+
+
+def test_a_column_that_nobody_knows_does_not_replace_one_of_three_places(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x,y,z,activity\n1,2,3,4\n5,6,7,8\n")
+    with pytest.raises(GlowmcuError, match="GM304"):
+        values(tmp_path / "t.csv", vector())
+
+
+def test_a_word_in_a_column_that_is_an_input_is_no_zero(tmp_path: Path) -> None:
+    """Columns called time or class may hold words where they are left out, and only there."""
+    (tmp_path / "t.csv").write_text("class,a,b\n1,2,3\n?,5,6\n")
+    with pytest.raises(GlowmcuError, match="row 3, column 'class'"):
+        values(tmp_path / "t.csv", vector())
+    (tmp_path / "t.csv").write_text("time,a,b,c\n12:00,1,2,3\n12:01,4,5,6\n")
+    assert values(tmp_path / "t.csv", vector()) == [[1, 2, 3], [4, 5, 6]]

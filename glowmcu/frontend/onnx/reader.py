@@ -81,7 +81,7 @@ def read_onnx(
     graph = fold_qdq(state.builder.graph(inputs, list(outputs.values())))
     graph = join_products_of_columns(join_sums_of_columns(fold_biases(graph)))
     graph = join_trees(fold_leaf_functions(graph))
-    metadata = with_categories(graph.metadata, state.categories.names)
+    metadata = with_categories(graph.metadata, state.categories.names, state.categories.inputs)
     return with_output_names(replace(graph, metadata=metadata), tuple(outputs))
 
 

@@ -30,17 +30,24 @@ class Categories:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._strings = set[str]()
+        self._inputs = list[str]()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Each at its number."""
         return tuple(self._numbers)
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Those of the model that are strings."""
+        return tuple(self._inputs)
+
     def input(self, record: InputRecord) -> InputRecord:
         """A string input as a number of int32; others as they are."""
         if record.type_name != "STRING":
             return record
         self._strings.add(record.name)
+        self._inputs.append(record.name)
         return replace(record, element=ElementType.I32)
 
     def read(self, op: NodeRecord) -> NodeRecord:

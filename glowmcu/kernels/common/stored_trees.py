@@ -109,7 +109,7 @@ def stored_trees(site: Site) -> StoredTrees:
         tuple(keys),
         found.roots,
         np.array(key),
-        thresholds[order],
+        thresholds[order].astype(np.int64),
         found.left,
         found.right,
     )
@@ -127,7 +127,7 @@ def _decided(op: TreeEnsemble, thresholds: Array, lowest: int, highest: int) -> 
 
 
 def stored_thresholds(thresholds: Array, type_: TensorType) -> Array:
-    """int64: the largest stored value that is at most the threshold; one less than all of them
+    """Integers: the largest stored value that is at most the threshold; one less than all of them
     where there is none. Of float32 the keys of `float_keys`.
     """
     if type_.element.is_float:
@@ -137,7 +137,9 @@ def stored_thresholds(thresholds: Array, type_: TensorType) -> Array:
         stored = np.arange(lowest, highest + 1).astype(type_.element.numpy)
         real = real_features(stored, type_)
         return np.searchsorted(real, thresholds, side="right") + np.int64(lowest - 1)
-    return np.array([_largest_integer(float(t), lowest, highest) for t in thresholds], np.int64)
+    found = [_largest_integer(float(t), lowest, highest) for t in thresholds]
+    # One less than all of 64 bits is an integer of Python's.
+    return np.array(found, object if min(found, default=0) < lowest == -(2**63) else np.int64)
 
 
 def _largest_integer(threshold: float, lowest: int, highest: int) -> int:
