@@ -107,7 +107,8 @@ def test_a_row_of_a_table_is_run(tmp_path: Path) -> None:
     bundle = glowmcu.compile(model, name="m", output=tmp_path / "m")
     frame = table(SPELLED)[[SPELLED[1], SPELLED[2], SPELLED[0]]]
     assert bundle.run(frame[1:2])[0].tolist() == ROWS[1:2].tolist()
-    fields = Row(*(np.full((1, 1), number, np.float32) for number in ROWS[1][::-1]))
+    given: Any = [np.full((1, 1), number, np.float32) for number in ROWS[1][::-1]]
+    fields: Any = Row(*given)
     assert bundle.run(fields)[0].tolist() == ROWS[1:2].tolist()
     masked = [
         np.ma.masked_array(np.ones((1, 1), np.float32), [[name == "weight"]]) for name in NAMES
