@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "glowmcu_nibble_pairs_nodsp.h"
-#include "glowmcu_scale_nodsp.h"
+#include "glowmcu_scale_pixels_nodsp.h"
 
 typedef struct {
     int32_t in_height;
@@ -133,12 +133,13 @@ static void glowmcu_conv_2d_nibbles_s8(const glowmcu_conv_2d_nibbles *p, const i
     image.top = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
     image.padding = padding;
     while (left > 0) {
+        const int32_t pixels = (left > 1) ? 2 : 1;
         glowmcu_nibble_corner corners[2];
         for (int32_t i = 0; i < 2; ++i) {
             /* A last odd pixel is its own neighbour. */
             corners[i].y = oy * p->stride_y - p->pad_top;
             corners[i].x = ox * p->stride_x - p->pad_left;
-            if (i == 0 && left == 1) {
+            if (i == 0 && pixels == 1) {
                 corners[1] = corners[0];
                 break;
             }
@@ -150,10 +151,9 @@ static void glowmcu_conv_2d_nibbles_s8(const glowmcu_conv_2d_nibbles *p, const i
         }
         glowmcu_nibble_windows(p, &image, stream, corners[0], corners[1]);
         glowmcu_nibble_pairs(&job);
-        for (int32_t i = 0; i < 2 && left > 0; ++i, --left) {
-            glowmcu_scale_sums(&p->scale, job.sums + i, 2, pixel, p->out_channels);
-            pixel += p->out_channels;
-        }
+        glowmcu_scale_pixels(&p->scale, job.sums, pixel, p->out_channels, pixels);
+        pixel += pixels * p->out_channels;
+        left -= pixels;
     }
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "glowmcu_pair_sums_nodsp.h"
-#include "glowmcu_scale_nodsp.h"
+#include "glowmcu_scale_pixels_nodsp.h"
 
 typedef struct {
     int32_t in_height;
@@ -119,12 +119,13 @@ static void glowmcu_conv_2d_pairs_s8(const glowmcu_conv_2d_pairs *p, const int8_
     image.top = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
     image.padding = padding;
     while (left > 0) {
+        const int32_t pixels = (left > 1) ? 2 : 1;
         glowmcu_corner corners[2];
         for (int32_t i = 0; i < 2; ++i) {
             /* A last odd pixel is its own neighbour. */
             corners[i].y = oy * p->stride_y - p->pad_top;
             corners[i].x = ox * p->stride_x - p->pad_left;
-            if (i == 0 && left == 1) {
+            if (i == 0 && pixels == 1) {
                 corners[1] = corners[0];
                 break;
             }
@@ -139,10 +140,9 @@ static void glowmcu_conv_2d_pairs_s8(const glowmcu_conv_2d_pairs *p, const int8_
         if (p->extra_count > 0) {
             glowmcu_pair_extras(p->extras, p->extra_count, stream, job.sums);
         }
-        for (int32_t i = 0; i < 2 && left > 0; ++i, --left) {
-            glowmcu_scale_sums(&p->scale, job.sums + i, 2, pixel, p->out_channels);
-            pixel += p->out_channels;
-        }
+        glowmcu_scale_pixels(&p->scale, job.sums, pixel, p->out_channels, pixels);
+        pixel += pixels * p->out_channels;
+        left -= pixels;
     }
 }
 

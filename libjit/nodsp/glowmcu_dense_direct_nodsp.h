@@ -6,38 +6,6 @@
 #define GLOWMCU_DENSE_DIRECT_NODSP_H
 
 #include "glowmcu_direct_outputs_nodsp.h"
-#include "glowmcu_scale_nodsp.h"
-
-/* Outputs whose sums are on the stack at a time. */
-#define GLOWMCU_DIRECT_BLOCK 16
-
-typedef struct {
-    int32_t row_pixels; /* 1 in fully connected layers */
-    int32_t depth_in; /* at least 4 */
-    int32_t depth_out;
-    const int32_t *weights;
-    const int32_t *extras;
-    glowmcu_scale scale;
-} glowmcu_dense_direct;
-
-/*
- * Parts of weights that would not fit their group: output in bits 20 to 31, input in bits 8 to 19,
- * a signed weight in bits 0 to 7; in ascending order. Adds those below `limit` to the sums of their
- * block and returns what follows; the last word is above all limits.
- */
-GLOWMCU_CODE
-static const int32_t *glowmcu_direct_extras(const int32_t *extra, uint32_t limit,
-    const int8_t *in, int32_t sums[GLOWMCU_DIRECT_BLOCK])
-{
-    uint32_t bits = (uint32_t)*extra;
-
-    while (bits < limit) {
-        sums[(bits >> 20) & 15u] += in[(bits >> 8) & 0xFFFu] * (int8_t)(bits & 0xFFu);
-        ++extra;
-        bits = (uint32_t)*extra;
-    }
-    return extra;
-}
 
 /* All outputs of one pixel. */
 GLOWMCU_CODE

@@ -14,18 +14,7 @@
 #ifndef GLOWMCU_DIRECT_OUTPUTS_NODSP_H
 #define GLOWMCU_DIRECT_OUTPUTS_NODSP_H
 
-#include "glowmcu_base.h"
-#include "glowmcu_thumb.h"
-
-/* In the order that the assembly loads. */
-typedef struct glowmcu_direct_job {
-    const int8_t *in;
-    const int32_t *weights; /* [output_fours][groups][4 inputs] of four bytes */
-    int32_t last;           /* where the last group begins, at least 0 */
-    int32_t start;          /* -(2^15 - 128) a group: what the groups' additions sum up to */
-    int32_t output_fours;   /* at least 1 */
-    int32_t *sums;          /* [output_fours][4] */
-} glowmcu_direct_job;
+#include "glowmcu_direct_pixels_nodsp.h"
 
 #if GLOWMCU_THUMB == 2
 #include "glowmcu_direct_outputs_armv7m.h"

@@ -1,7 +1,7 @@
 /*
  * glowmcu_output_pairs_armv6m.h: glowmcu_output_pairs for Cortex-M0, M0+ and M23.
  *
- * 49 instructions for the 16 products of a group and four outputs; 32-bit sums are in r8 to r11.
+ * 45 instructions for the 16 products of a group and four outputs; 32-bit sums are in r8 to r11.
  */
 #ifndef GLOWMCU_OUTPUT_PAIRS_ARMV6M_H
 #define GLOWMCU_OUTPUT_PAIRS_ARMV6M_H
@@ -14,14 +14,13 @@ struct glowmcu_output_job;
 /* One tap: element r2, mask r5, four outputs' weights at r7. */
 #define GLOWMCU_OUTPUT_TAP   \
     "ldmia r7!, {r3}\n\t"    \
-    "movs r4, r3\n\t"        \
-    "ands r4, r5\n\t"        \
-    "lsrs r3, r3, #8\n\t"    \
+    "lsrs r4, r3, #8\n\t"    \
     "ands r3, r5\n\t"        \
-    "muls r4, r2, r4\n\t"    \
-    "adds r0, r0, r4\n\t"    \
+    "ands r4, r5\n\t"        \
     "muls r3, r2, r3\n\t"    \
-    "adds r1, r1, r3\n\t"
+    "adds r0, r0, r3\n\t"    \
+    "muls r4, r2, r4\n\t"    \
+    "adds r1, r1, r4\n\t"
 
 /* stack: 48 bytes */
 GLOWMCU_CODE

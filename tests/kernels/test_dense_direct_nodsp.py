@@ -10,7 +10,6 @@ import pytest
 from glowmcu.compilation import Options
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.goals import Goal
-from glowmcu.kernels.common.split_weights import TAPS
 from glowmcu.kernels.nodsp.pixel_pairs import pack_direct_outputs
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
@@ -20,7 +19,7 @@ from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 from tests.support.oracle import open_tflm
 
-NAME = "dense.direct_nodsp"
+NAME, EIGHTS = "dense.direct_nodsp", "dense.eights_nodsp"
 WITH_SCRATCH = "fully_connected.pairs_nodsp"
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 
@@ -40,7 +39,30 @@ CASES = {
         2, 15, 18, weights=127, out_scale=900.0, bias=2**27
     ),
 }
+#: Of whole groups of eight inputs.
+WHOLE = {
+    "eight elements, four outputs": Case(1, 8, 4),
+    "sixteen elements, one output": Case(1, 16, 1),
+    "a block and one, three rows": Case(3, 24, 17),
+    "a long row, three blocks": Case(1, 216, 37, out_scale=4.0),
+    "narrow": CASES["narrow"],
+    "narrow, relu6": CASES["narrow, relu6"],
+    "zero points at both ends": CASES["zero points at both ends"],
+    "weights all -128": Case(2, 16, 5, weights=-128, out_scale=40.0),
+    "weights all 127, large bias, two blocks": Case(
+        2, 16, 18, weights=127, out_scale=900.0, bias=2**27
+    ),
+}
 LAYERS = {core: ForcedLayers(NAME, CASES, fully_connected_model, core, count=2) for core in CORES}
+
+EIGHTS_LAYERS = ForcedLayers(EIGHTS, WHOLE, fully_connected_model, CORES[0], count=2)
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_groups_of_eight_inputs_equal_the_meaning(case: str) -> None:
+    compilation = compile_forced(fully_connected_model(WHOLE[case]), EIGHTS, CORES[0])
+    assert compilation.plan.program.runs[0].scratch is None
+    EIGHTS_LAYERS.check(case)
 
 
 @pytest.mark.parametrize("core", CORES)
@@ -58,6 +80,14 @@ def test_a_group_at_its_bound_stays_within_its_half_word(weight: int, core: str)
     data = fully_connected_model(Case(1, 8, 6, weights=weight, out_scale=30.0))
     inputs = [[np.full((1, 8), value, np.int8)] for value in (-128, 127)]
     check_forced(data, NAME, core, inputs)
+
+
+@pytest.mark.parametrize("weight", [-32, 31])
+def test_a_group_of_eight_at_its_bound_stays_within_its_half_word(weight: int) -> None:
+    """Eight magnitudes of 31 or 32, the largest without extras or the least with one."""
+    data = fully_connected_model(Case(1, 16, 6, weights=weight, out_scale=30.0))
+    inputs = [[np.full((1, 16), value, np.int8)] for value in (-128, 127)]
+    check_forced(data, EIGHTS, CORES[0], inputs)
 
 
 def pointwise_model(image: tuple[int, int, int, int], outputs: int, stride: int = 1) -> bytes:
@@ -84,6 +114,25 @@ def test_pixels_of_a_convolution_are_rows(image: tuple[int, int, int, int], core
     check_forced(pointwise_model(image, 18), NAME, core, count=2)
 
 
+@pytest.mark.parametrize("image", [(1, 1, 1, 24), (1, 3, 2, 8), (2, 2, 3, 16)])
+def test_pixels_of_eights_are_rows(image: tuple[int, int, int, int]) -> None:
+    check_forced(pointwise_model(image, 18), EIGHTS, CORES[0], count=2)
+
+
+@pytest.mark.parametrize("inputs", [4, 12, 20])
+def test_rows_of_other_lengths_have_no_groups_of_eight(inputs: int) -> None:
+    forced = compile_forced(fully_connected_model(Case(1, inputs, 5)), EIGHTS, CORES[0])
+    assert EIGHTS not in variants_of(forced)
+
+
+def test_groups_of_eight_are_for_small_weights() -> None:
+    """Random ones of eight bits exceed most groups, and each is an extra or two."""
+    for weights in (9, None):
+        data = fully_connected_model(Case(1, 640, 128, weights=weights, out_scale=4.0))
+        compilation = compile_model(data, "dense.tflite", Options("m", core=CORES[0]))
+        assert (EIGHTS in variants_of(compilation)) == (weights is not None)
+
+
 def test_pixels_apart_stay_with_others() -> None:
     forced = compile_forced(pointwise_model((1, 4, 4, 8), 5, stride=2), NAME, "generic")
     assert NAME not in variants_of(forced)
@@ -106,20 +155,24 @@ def test_it_takes_little_more_than_the_kernel_with_scratch(core: str) -> None:
 
 
 @pytest.mark.parametrize("outputs", [1, 4, 7])
-@pytest.mark.parametrize("inputs", [4, 5, 7, 8, 11])
-def test_packed_words_and_extras_make_up_the_weights(outputs: int, inputs: int) -> None:
-    """The last group is the last four inputs; those of the group before have no weight in it."""
+@pytest.mark.parametrize(
+    ("inputs", "length"), [(4, 4), (5, 4), (7, 4), (8, 4), (11, 4), (8, 8), (24, 8)]
+)
+def test_packed_words_and_extras_make_up_the_weights(
+    outputs: int, inputs: int, length: int
+) -> None:
+    """The last group is the last inputs; those of the group before have no weight in it."""
     weights = np.random.default_rng(outputs).choice([-128, -90, 5, 127], (outputs, inputs))
-    packed = pack_direct_outputs(weights.astype(np.int8))
+    packed = pack_direct_outputs(weights.astype(np.int8), length)
     fours, groups, taps = packed.stream.shape
-    assert taps == TAPS
-    kept = packed.stream.astype("<i4").view(np.uint8).reshape(fours, groups, TAPS, 4)
-    grouped = kept.transpose(0, 3, 1, 2).reshape(4 * fours, groups, TAPS).astype(np.int64) - 128
+    assert taps == length
+    kept = packed.stream.astype("<i4").view(np.uint8).reshape(fours, groups, length, 4)
+    grouped = kept.transpose(0, 3, 1, 2).reshape(4 * fours, groups, length).astype(np.int64) - 128
     assert np.abs(grouped).sum(axis=2).max() <= 255
     whole = np.zeros((4 * fours, inputs), np.int64)
     for group in range(groups):
-        first = min(group * TAPS, inputs - TAPS)
-        whole[:, first : first + TAPS] += grouped[:, group]
+        first = min(group * length, inputs - length)
+        whole[:, first : first + length] += grouped[:, group]
     *extras, last = map(int, packed.extras.view(np.uint32))
     assert extras == sorted(extras)
     assert last == 0xFFFFFFFF

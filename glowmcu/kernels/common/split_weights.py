@@ -1,7 +1,7 @@
 """Weights for two products in one multiplication: groups of taps whose sums fit 16 bits.
 
-A group of four taps has its sums in 16 bits when its weights' magnitudes add up to 255 at most;
-what exceeds that is taken from the largest weights, and is for a kernel to add by itself.
+A group of taps, mostly four, has its sums in 16 bits when its weights' magnitudes add up to 255 at
+most; what exceeds that is taken from the largest weights, and is for a kernel to add by itself.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ TAPS = 4
 _MOST = 255
 
 
-def group_count(taps: int) -> int:
-    """Groups of four."""
-    return -(-taps // TAPS)
+def group_count(taps: int, group_taps: int = TAPS) -> int:
+    """Groups, of four taps each if nothing else is said."""
+    return -(-taps // group_taps)
 
 
-def padded_groups(weights: Array, multiple: int) -> Array:
+def padded_groups(weights: Array, multiple: int, group_taps: int = TAPS) -> Array:
     """(outputs, groups, taps) as int16, with zeros up to whole groups and a multiple of outputs."""
     outputs, taps = weights.shape
-    groups = group_count(taps)
-    wide = np.zeros((-(-outputs // multiple) * multiple, groups * TAPS), np.int16)
+    groups = group_count(taps, group_taps)
+    wide = np.zeros((-(-outputs // multiple) * multiple, groups * group_taps), np.int16)
     wide[:outputs, :taps] = weights
-    return wide.reshape(-1, groups, TAPS)
+    return wide.reshape(-1, groups, group_taps)
 
 
 def split_weights(weights: Array) -> tuple[Array, Array]:
@@ -34,7 +34,7 @@ def split_weights(weights: Array) -> tuple[Array, Array]:
     weights first.
     """
     kept = weights.copy()
-    for _ in range(TAPS):
+    for _ in range(weights.shape[2]):
         excess = np.maximum(np.abs(kept).sum(axis=2) - _MOST, 0)
         largest = np.abs(kept).argmax(axis=2)[..., np.newaxis]
         weight = np.take_along_axis(kept, largest, axis=2)

@@ -27,7 +27,13 @@ from glowmcu.kernels.kernel import (
     once_a_site,
 )
 from glowmcu.kernels.nodsp import pixel_pairs as pairs
-from glowmcu.kernels.nodsp.scale import can_scale, scale_bytes, scale_field, scale_kind
+from glowmcu.kernels.nodsp.scale import (
+    can_scale,
+    scale_bytes,
+    scale_field,
+    scale_kind,
+    scaled_of_pairs,
+)
 from glowmcu.ops.convolution import Conv2D
 
 
@@ -60,7 +66,7 @@ class PairConv2D(Kernel):
             "output pair": output_pairs,
             "group": output_pairs * group_count(taps),
             "extra": pixel_pairs * _packed(site).extras.size,
-            f"output {scale_kind(site)}": site.signature.output.element_count,
+            f"output {scale_kind(site)}": scaled_of_pairs(site, target, pixel_pairs),
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:

@@ -35,7 +35,13 @@ from glowmcu.kernels.kernel import (
 )
 from glowmcu.kernels.nodsp.convolution import rows_inside
 from glowmcu.kernels.nodsp.nibbles import NibbleWeights, pack_nibbles
-from glowmcu.kernels.nodsp.scale import can_scale, scale_bytes, scale_field, scale_kind
+from glowmcu.kernels.nodsp.scale import (
+    can_scale,
+    scale_bytes,
+    scale_field,
+    scale_kind,
+    scaled_of_pairs,
+)
 from glowmcu.ops.convolution import Conv2D
 
 _NOTE = "weights of four bits, two in a byte; sums of two pixels fit 16 bits a group"
@@ -67,10 +73,9 @@ class NibbleConv2D(Kernel):
             "later group": pixel_pairs * packed.eights * (packed.groups - 1),
             "word": pixel_pairs * packed.words.size,
         }
-        outputs = site.signature.output.element_count
         return {
             **{name: float(batches * amount) for name, amount in work.items()},
-            f"output {scale_kind(site)}": outputs,
+            f"output {scale_kind(site)}": scaled_of_pairs(site, target, batches * pixel_pairs),
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:

@@ -1,7 +1,7 @@
 """Weights for two products in one multiplication, of two pixels or of two outputs.
 
 What `glowmcu_pair_sums_nodsp.h`, `glowmcu_output_pairs_nodsp.h` and
-`glowmcu_direct_outputs_nodsp.h` read.
+`glowmcu_direct_pixels_nodsp.h` read.
 
 What `common/split_weights.py` takes from the weights of a group is listed as extras.
 """
@@ -85,19 +85,19 @@ def _in_parts(packed: Callable[[int, Array], tuple[Array, Array]], weights: Arra
     return PairWeights(np.concatenate(streams), np.concatenate(extras))
 
 
-def pack_direct_outputs(weights: Array) -> PairWeights:
+def pack_direct_outputs(weights: Array, taps: int = TAPS) -> PairWeights:
     """Pack int8 weights (outputs, inputs) for products of two outputs with inputs in memory.
 
-    At least four inputs: the last group is the last four of them, and has only the weights of
-    those that no other group has. Extras have the output in their upper bits and the input instead
-    of a word, and end in one that is above all others.
+    At least `taps` inputs, those of a group: the last group is the last ones, and has only the
+    weights of those that no other group has. Extras have the output in their upper bits and the
+    input instead of a word, and end in one that is above all others.
     """
     inputs = weights.shape[1]
-    first = np.minimum(np.arange(group_count(inputs)) * TAPS, inputs - TAPS)
-    absent = -inputs % TAPS
+    first = np.minimum(np.arange(group_count(inputs, taps)) * taps, inputs - taps)
+    absent = -inputs % taps
 
     def packed(start: int, some: Array) -> tuple[Array, Array]:
-        kept, taken = split_weights(padded_groups(some, 4))
+        kept, taken = split_weights(padded_groups(some, 4, taps))
         for parts in (kept, taken):
             parts[:, -1] = np.roll(parts[:, -1], absent, axis=1)
         output, group, tap = np.nonzero(taken)

@@ -8,7 +8,7 @@ import numpy as np
 
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.layer_fields import literal_shifts
-from glowmcu.kernels.kernel import ConstantArray, Field, Parameters, Site
+from glowmcu.kernels.kernel import ConstantArray, Field, Parameters, Site, Target
 from glowmcu.kernels.requantization.forms import requantization_task
 from glowmcu.kernels.requantization.mirrored import MirroredForm, find_mirrored_form
 from glowmcu.kernels.requantization.narrow import NarrowForm, find_narrow_form
@@ -61,6 +61,15 @@ def scale_bytes(site: Site) -> int:
 def scaled_outputs(site: Site) -> float:
     """Amount of work: outputs in the literal form, of which others cost a share."""
     return site.signature.output.element_count * _SHARES[scale_of(site).kind]
+
+
+def scaled_of_pairs(site: Site, target: Target, pixel_pairs: float) -> float:
+    """Amount of work of `scale_kind`'s name where pixels go by twos: in the narrow form a last odd
+    one is two on Armv6-M.
+    """
+    is_single = scale_kind(site) != "narrow" or not target.core.architecture.startswith("armv6")
+    out = site.signature.output
+    return out.element_count if is_single else 2 * pixel_pairs * out.shape[-1]
 
 
 def scale_kind(site: Site) -> str:
