@@ -154,6 +154,19 @@ def test_a_model_that_is_quantized_here_has_the_same_parameters(numbers: str) ->
     assert _parameters(graph) == ["weights", "weights", "bias"]
 
 
+def test_the_gain_of_a_normalization_brings_no_bias_to_the_layer_that_takes_it() -> None:
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    net, random = Nodes(), np.random.default_rng(8)
+    normal = net.add("LayerNormalization", "x", net.number([0.5, 2.0, 1.0, 3.0]))
+    result = net.add("MatMul", normal, net.number(random.standard_normal((4, 4))))
+    values = [onnx.helper.make_tensor_value_info(name, 1, (1, 4)) for name in ("x", result)]
+    data = finished(onnx, net.nodes, values[:1], values[1:], net.constants)
+    request = QuantizationRequest(samples=SampleSource(random.standard_normal((32, 1, 4))))
+    inputs = InputOptions(training=training_of("last=1", numbers="float32"))
+    graph = application_graph(data, "m.onnx", request, inputs=inputs)[0]
+    assert _parameters(graph) == ["weights"]
+
+
 def test_biases_alone_learn_where_there_are_some_and_are_missed_where_one_is_named() -> None:
     plain = application_graph(_two_layers(), "m.onnx")[0]
     first, second = (node for node in plain.nodes if node.op.name == "fully_connected")
