@@ -20,6 +20,7 @@ from glowmcu.ir.operation import (
     Signature,
     constant,
 )
+from glowmcu.ir.shared_constants import NO_BIAS
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType, element_type_of
 from glowmcu.ops.comparison import Select
 
@@ -117,11 +118,11 @@ class GraphBuilder:
         self._result_bytes = mark.result_bytes
         del self.goes_on[mark.end_count :]
 
-    def add_known(self, value: Value, data: Array) -> Value:
+    def add_known(self, value: Value, data: Array, source: str = "") -> Value:
         """`value` is `data`, known at compile time."""
         self._check_node_count()
         self.known[value] = data
-        self.nodes.append(Node(constant(data), (), (value,), value.name))
+        self.nodes.append(Node(constant(data), (), (value,), value.name, source))
         return value
 
     def add_constant(
@@ -130,6 +131,11 @@ class GraphBuilder:
         """A new constant."""
         type_ = TensorType(data.shape, element_type_of(data.dtype), quantization)
         return self.add_known(Value(type_, name), data)
+
+    def add_no_bias(self, channels: int, dtype: type[np.generic] = np.float32) -> Value:
+        """Zeros in the place of a bias that the model does not have."""
+        type_ = TensorType((channels,), element_type_of(np.dtype(dtype)))
+        return self.add_known(Value(type_, "no_bias"), np.zeros(channels, dtype), NO_BIAS)
 
     def add_node(
         self,

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, Constant, Operation, Rounding, constant
+from glowmcu.ir.shared_constants import NO_BIAS
 from glowmcu.ir.types import Quantization, TensorType, element_type_of
 
 
@@ -66,13 +69,18 @@ class Context:
         return values
 
     def add_constant(
-        self, data: Array, quantization: Quantization | None = None, name: str = "constant"
-    ) -> Value:
-        """A new constant value."""
+        self, data: Array, quantization: Quantization | None = None, name: str = "constant",
+        source: str = "",
+    ) -> Value:  # fmt: skip
+        """A new constant value; its source is that of the node at hand unless another is given."""
         type_ = TensorType(data.shape, element_type_of(data.dtype), quantization)
         value = Value(type_, name)
-        self.added.append(Node(constant(data), (), (value,), name, self.node.source))
+        self.added.append(Node(constant(data), (), (value,), name, source or self.node.source))
         return value
+
+    def add_no_bias(self, channels: int) -> Value:
+        """Zeros in the place of a bias that the model does not have."""
+        return self.add_constant(np.zeros(channels, np.float32), name="no_bias", source=NO_BIAS)
 
     def replace_op(self, op: Operation, inputs: Sequence[Value] | None = None) -> tuple[Value, ...]:
         """The node at hand with another operator and, if given, other operands."""

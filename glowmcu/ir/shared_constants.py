@@ -1,6 +1,7 @@
-"""Constants that were one: each layer stores what it reads at scales of its own.
+"""What constants of layers come from, as the `source` of a constant's node says it.
 
-The `source` of a constant's node says which it was, so that those that were one can learn as one.
+Constants that were one, which each layer stores at scales of its own, can so learn as one. Zeros
+where the model has no bias are no parameter of it.
 """
 
 from __future__ import annotations
@@ -8,13 +9,20 @@ from __future__ import annotations
 from glowmcu.ir.graph import Graph, Value
 
 _SHARED = "shared constant"
+#: Of zeros where the model has no bias.
+NO_BIAS = "no bias"
 
 
-def shared_source(graph: Graph, value: Value) -> str:
-    """For what is stored of a constant of `graph`; empty where one node alone reads it."""
-    if len(graph.users[value]) < 2:
-        return ""
+def source_of_stored(graph: Graph, value: Value) -> str:
+    """For what is stored of a constant of `graph`; empty for a parameter that one node reads."""
+    if no_bias(graph, value) or len(graph.users[value]) < 2:
+        return no_bias(graph, value)
     return f"{_SHARED} {graph.nodes.index(graph.producers[value])}: {value.name}"
+
+
+def no_bias(graph: Graph, value: Value) -> str:
+    """`NO_BIAS` for a constant where the model has no bias, else empty: for what is made of it."""
+    return NO_BIAS if graph.producers[value].source == NO_BIAS else ""
 
 
 def origin_of(graph: Graph, value: Value) -> Value | str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from glowmcu.errors import ExitCode, error
 from glowmcu.ir.graph import Graph, Node, Value
-from glowmcu.ir.shared_constants import origin_of
+from glowmcu.ir.shared_constants import no_bias, origin_of
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 from glowmcu.ops.transpose_conv import TransposeConv2D
@@ -52,6 +52,9 @@ def trained_layers(graph: Graph, training: Training, file_name: str) -> tuple[Tr
         for name in names:
             if name not in known:
                 raise _unknown(graph, name, [node.name for node in layers], file_name)
+        for node in chosen:
+            if training.biases_only and len(_parameters(graph, node)) < 2:
+                raise error("GM360", f"{node.name!r} has no bias", file_name, "leave out its name")
     elif training.last > len(layers):
         raise error(
             "GM360",
@@ -93,11 +96,13 @@ def _joined(words: Sequence[str], known: Iterable[str]) -> list[str]:
 
 
 def _parameters(graph: Graph, node: Node) -> tuple[tuple[Value, str], ...]:
-    return tuple(zip(_constants(graph, node), ("weights", "bias"), strict=False))
+    """Those that the model has, each with its word."""
+    pairs = zip(_constants(graph, node), ("weights", "bias"), strict=False)
+    return tuple(pair for pair in pairs if not no_bias(graph, pair[0]))
 
 
 def _constants(graph: Graph, node: Node) -> tuple[Value, ...]:
-    """The operands that are parameters; none if any of them is computed."""
+    """The operands that parameters are or would be; none if any of them is computed."""
     values = tuple(node.inputs[at] for at in _PARAMETERS.get(type(node.op), ()))
     return values if all(graph.constant_data(value) is not None for value in values) else ()
 

@@ -15,6 +15,7 @@ from glowmcu.errors import Problem
 from glowmcu.gradient.builder import Builder
 from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import Array, Operation
+from glowmcu.ir.shared_constants import no_bias
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.activation import Clip, Relu
 from glowmcu.ops.padding import Pad
@@ -148,7 +149,7 @@ class _Writer:
         if self._graph.constant_data(value) is not None:
             # Numbers that mean themselves, as indices do, stay what they are.
             made = value
-            if type_.quantization is not None:
+            if type_.quantization is not None or no_bias(self._graph, value):
                 made = self._build.constant(real_constant(self._graph, value))
         elif type_.quantization is not None:
             made = self._build.add(Dequantize(), value, name=f"{value.name}/real")

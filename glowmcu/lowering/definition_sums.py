@@ -130,7 +130,7 @@ class Sums:
         )
         x = emit.transpose(term.value, [term.axes.index(name) for name in (*rows, *gone)])
         x = emit.reshape(x, (math.prod(sizes[name] for name in rows), weights.shape[1]))
-        bias = emit.constant(np.zeros(weights.shape[0]))
+        bias = emit.no_bias(weights.shape[0])
         y = emit.add(FullyConnected(), x, emit.constant(weights), bias)
         return self._result(y, (*rows, *columns))
 
@@ -189,7 +189,7 @@ class Sums:
             weights = weights.reshape(-1, *taps, x.type.shape[3])
             op = Conv2D(_pair(strides), _pair(dilations))
         count = weights.shape[3] if image.depthwise else weights.shape[0]
-        return emit.add(op, x, emit.constant(weights), emit.constant(np.zeros(count)))
+        return emit.add(op, x, emit.constant(weights), emit.no_bias(count))
 
     def _image(self, place: Place, weighted: set[str]) -> _Image:
         """Which axis is what. Raises NotComposed."""

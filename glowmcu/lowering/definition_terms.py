@@ -73,6 +73,10 @@ class Emitter:
         data = np.ascontiguousarray(data, np.float32).reshape(data.shape)
         return self._context.add_constant(data, name=f"{self._node.name}/constant_{made}")
 
+    def no_bias(self, channels: int) -> Value:
+        """Of a layer that a definition gives none."""
+        return self._context.add_no_bias(channels)
+
     def reshape(self, value: Value, shape: Shape) -> Value:
         return value if value.type.shape == shape else self.add(Reshape(shape), value)
 

@@ -63,9 +63,11 @@ def _fold(context: Context, node: Node) -> Sequence[Value] | None:
     if weights is None or bias is None:
         return None
     folded = weights * _along_channels(layer, scale, weights.ndim)
+    shifted, named = (bias * scale + shift).astype(np.float32), layer.inputs[2]
+    is_same = np.array_equal(shifted, bias)
     constants = [
         context.add_constant(folded.astype(np.float32), name=layer.inputs[1].name),
-        context.add_constant((bias * scale + shift).astype(np.float32), name=layer.inputs[2].name),
+        named if is_same else context.add_constant(shifted, name=named.name),
     ]
     # What follows now decides about the activation.
     op = _with_clamp_of(node, layer)

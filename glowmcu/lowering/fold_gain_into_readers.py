@@ -35,16 +35,14 @@ def _fold(context: Context, node: Node) -> Sequence[Value] | None:
     if any(value.type.element is not ElementType.F32 for value in (*node.inputs, node.output)):
         return None
     x, kind, channels = found
-    wide = weights.astype(np.float64)
+    wide, shifted = weights.astype(np.float64), node.inputs[2]
     if kind is Mul:
         wide = wide * channels
     else:
-        bias = bias + wide @ channels
-    made = (
-        context.add_constant(wide.astype(np.float32), name=node.inputs[1].name),
-        context.add_constant(np.asarray(bias, np.float32), name=node.inputs[2].name),
-    )
-    return context.replace_op(node.op, [x, *made])
+        total = np.asarray(bias + wide @ channels, np.float32)
+        shifted = context.add_constant(total, name=shifted.name)
+    made = context.add_constant(wide.astype(np.float32), name=node.inputs[1].name)
+    return context.replace_op(node.op, [x, made, shifted])
 
 
 def _per_channel(context: Context, value: Value) -> tuple[Value, type[Mul | Add], Array] | None:

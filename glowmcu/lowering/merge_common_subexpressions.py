@@ -1,4 +1,5 @@
-"""Nodes that compute the same from the same operands become one; equal constants, too.
+"""Nodes that compute the same from the same operands become one; equal constants, too, but for a
+bias of zeros and none.
 
 Operators are equal when all attributes are, to the bit; types must be equal as well, since scales
 are part of a node's meaning.
@@ -11,6 +12,7 @@ from dataclasses import replace
 
 from glowmcu.ir.equality import operation_key
 from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.shared_constants import NO_BIAS
 
 
 def run(graph: Graph) -> Graph:
@@ -38,4 +40,4 @@ def _renamed(node: Node, merged: dict[Value, Value]) -> Node:
 
 def _key(node: Node) -> Hashable:
     types = tuple(value.type for value in node.outputs)
-    return (operation_key(node.op), node.inputs, types)
+    return (operation_key(node.op), node.inputs, types, node.source == NO_BIAS)

@@ -33,8 +33,7 @@ def _dense(context: Context, node: Node) -> Sequence[Value] | None:
         return None
     weights = matrix.reshape(matrix.shape[-2:])
     weights = weights if node.op.adj_y else np.ascontiguousarray(weights.T)
-    bias = np.zeros(len(weights), np.float32)
-    made = (context.add_constant(weights, name=y.name), context.add_constant(bias, name="no_bias"))
+    made = (context.add_constant(weights, name=y.name), context.add_no_bias(len(weights)))
     product = (*x.type.shape[:-1], len(weights))
     dense = context.add(FullyConnected(), [x, *made], [out.with_shape(product)])
     return dense if product == out.shape else context.add(Reshape(out.shape), dense, [out])

@@ -16,7 +16,7 @@ from glowmcu.ir.equality import content
 from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import Array, Constant, Operation, OperationError, constant
 from glowmcu.ir.quantization_rule import QuantizationRule
-from glowmcu.ir.shared_constants import shared_source
+from glowmcu.ir.shared_constants import source_of_stored
 from glowmcu.ir.types import ElementType, Quantization, TensorType, element_type_of
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.ops.stored_attributes import with_stored_attributes
@@ -243,7 +243,7 @@ class _Tensors:
         key = real, type_, content(data)
         if key not in self._constants:
             self._constants[key] = value = Value(type_, real.name)
-            source = shared_source(self._graph, real)
+            source = source_of_stored(self._graph, real)
             self.nodes.append(Node(constant(data), (), (value,), real.name, source))
         return self._constants[key]
 

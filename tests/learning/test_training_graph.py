@@ -321,9 +321,10 @@ def test_a_layer_that_only_a_condition_reads_is_named(last: str, missing: str) -
     onnx = pytest.importorskip("onnx")
     make, ones = onnx.helper.make_node, np.ones((3, 3), np.float32)
     data = onnx_graph(
-        [make("MatMul", ["x", "w"], ["a"]), make("Greater", ["a", "zero"], ["c"]),
+        [make("Gemm", ["x", "w", "b"], ["a"]), make("Greater", ["a", "zero"], ["c"]),
          make("Where", ["c", "x", "zero"], ["d"]), make("MatMul", ["d", last], ["y"])],
-        {"x": (np.float32, (1, 3))}, ["y"], {"w": ones, "v": ones, "zero": np.float32(0)},
+        {"x": (np.float32, (1, 3))}, ["y"],
+        {"w": ones, "v": ones, "b": ones[0], "zero": np.float32(0)},
     )  # fmt: skip
     graph = application_graph(data, "m.onnx")[0]
     with_training(graph, Training(1), "m.onnx")

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.notes import notes_on_file
 from glowmcu.ir.operation import Array
 from glowmcu.pipeline import reference_graph
 from tests.support.check_model import check_model
-from tests.support.onnx_models import onnx_model, run_onnxruntime
+from tests.support.onnx_models import Nodes, finished, onnx_model, run_onnxruntime
 from tests.support.oracle import run_litert_reference
 from tests.support.single_op import Tensor, single_op_model
 
@@ -116,3 +117,91 @@ def test_boxes_of_classes_are_those_of_onnxruntime(
 def test_what_is_not_supported_is_refused(data: bytes, said: str) -> None:
     with pytest.raises(GlowmcuError, match=f"(?s){said}"):
         reference_graph(data, "m.tflite" if data[4:8] == b"TFL3" else "m.onnx")
+
+
+def selecting(net: Nodes) -> str:
+    """At most 2 of 7 boxes in each of 3 classes."""
+    numbers = net.number([2], "int64"), net.number([0.5]), net.number([0.2])
+    return net.add("NonMaxSuppression", "boxes", "scores", *numbers)
+
+
+def detector(net: Nodes, *outputs: str) -> bytes:
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    shapes = {"boxes": (1, 7, 4), "scores": (1, 3, 7)}
+    inputs = [onnx.helper.make_tensor_value_info(name, 1, shapes[name]) for name in shapes]
+    results = [onnx.ValueInfoProto(name=name) for name in outputs]
+    return finished(onnx, net.nodes, inputs, results, net.constants)
+
+
+def scores_of(net: Nodes, rows: str) -> str:
+    return net.add("GatherND", "scores", rows)
+
+
+def test_a_note_tells_of_what_is_gathered_by_rows_behind_the_last() -> None:
+    net = Nodes()
+    rows = selecting(net)
+    gathered = scores_of(net, net.add("Identity", rows))
+    (note,) = notes_on_file(detector(net, gathered), "m.onnx")
+    assert f"{rows!r} of NonMaxSuppression has a row for each box that may stay" in note
+    assert note.endswith("make the selection itself an output, and stop at its first -1")
+    (note,) = notes_on_file(detector(net, gathered, rows), "m.onnx")
+    assert note.endswith("no detection; stop at its first -1")
+    reference_graph(detector(net, gathered, rows), "m.onnx")
+
+
+def test_no_note_tells_of_a_selection_that_the_application_alone_reads() -> None:
+    net = Nodes()
+    whole = net.add("Cast", selecting(net), to=6)
+    assert not notes_on_file(detector(net, whole), "m.onnx")
+
+
+@pytest.mark.parametrize("kind", ["Shape", "Size", "ReduceMax", "TopK", "NonZero", "ArgMax"])
+def test_what_depends_on_the_number_of_rows_is_refused(kind: str) -> None:
+    net = Nodes()
+    scores = scores_of(net, selecting(net))
+    net.add("Identity", scores)
+    more = [net.number([2], "int64")] if kind == "TopK" else []
+    name = f"v{len(net.nodes)}"
+    if kind == "TopK":
+        onnx = pytest.importorskip("onnx", reason="pip install onnx")
+        net.nodes.append(onnx.helper.make_node(kind, [scores, *more], [name, "places"]))
+    else:
+        net.add(kind, scores)
+    with pytest.raises(GlowmcuError, match=f"GM105.*{kind} depends on how many boxes") as found:
+        reference_graph(detector(net, name), "m.onnx")
+    assert "make the selection itself an output" in str(found.value)
+
+
+def test_a_maximum_along_classes_by_their_place_in_a_list_of_boxes_is_refused() -> None:
+    """The rows may be the last axis, too; then it has as many elements as there are rows."""
+    net = Nodes()
+    column = net.add("Gather", selecting(net), net.number(2, "int64"), axis=1)
+    chosen = net.add("Gather", "scores", column, axis=2)
+    refused = net.add("ReduceMax", chosen, net.number([-1], "int64"))
+    with pytest.raises(GlowmcuError, match=r"GM105.*ReduceMax depends on how many boxes"):
+        reference_graph(detector(net, refused), "m.onnx")
+
+
+def test_a_maximum_within_each_row_is_none_of_the_rows() -> None:
+    net = Nodes()
+    column = net.add("Gather", selecting(net), net.number(2, "int64"), axis=1)
+    boxes = net.add("Squeeze", "boxes", net.number([0], "int64"))
+    widest = net.add("ReduceMax", net.add("Gather", boxes, column), net.number([1], "int64"))
+    graph = reference_graph(detector(net, widest), "m.onnx")
+    assert graph.outputs[0].type.shape == (6, 1)
+
+
+def test_a_graph_inside_of_an_operator_counts_no_rows_either() -> None:
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    net = Nodes()
+    rows = selecting(net)
+    size = onnx.helper.make_node("Size", [rows], ["size"])
+    none = onnx.helper.make_node("Constant", [], ["none"], value_int=0)
+    outputs = [onnx.ValueInfoProto(name=name) for name in ("size", "none")]
+    graphs = [onnx.helper.make_graph([node], node.output[0], [], [out])
+              for node, out in zip((size, none), outputs, strict=True)]  # fmt: skip
+    first = net.add("ReduceMax", "scores", keepdims=0)
+    asked = net.add("Greater", first, net.number(0.5))
+    count = net.add("If", asked, then_branch=graphs[0], else_branch=graphs[1])
+    with pytest.raises(GlowmcuError, match=r"GM105.*Size depends on how many boxes"):
+        reference_graph(detector(net, count), "m.onnx")

@@ -118,6 +118,23 @@ def test_bits_of_onnx(source: str, target: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "target", "said"),
+    [
+        ("int64", 11, "int64 to DOUBLE"),
+        ("int16", 10, "int16 to FLOAT16"),
+        ("int32", 16, "int32 to BFLOAT16"),
+        ("int8", 6, "int8 to INT32"),
+    ],
+)
+def test_bits_of_types_that_are_none_here_are_refused_by_their_names(
+    source: str, target: int, said: str
+) -> None:
+    data = onnx_model("BitCast", [("x", source, (2, 5))], {"to": target}, opset=26)
+    with pytest.raises(GlowmcuError, match=f"GM105.*BitCast of {said}: expected elements of one"):
+        reference_graph(data, "m.onnx")
+
+
+@pytest.mark.parametrize(
     ("data", "said"),
     [
         (single_op_model("SEGMENT_SUM", [real(4, 3), Tensor((4,), "int32")], [real(2, 3)]),

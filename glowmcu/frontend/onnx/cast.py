@@ -18,7 +18,15 @@ def import_cast(state: Import, op: NodeRecord) -> None:
 @importer("BitCast")
 def import_bitcast(state: Import, op: NodeRecord) -> None:
     """The same bits as elements of another type of the same size."""
-    state.emit(op, BitCast(), [state.value(op, 0)], _target(op))
+    x, target, type_name = state.value(op, 0), _target(op), element_of(op.integer("to", 0))[1]
+    sizes_differ = target.size_bytes != x.type.element.size_bytes
+    if sizes_differ or (target is ElementType.F32 and type_name != "FLOAT"):
+        raise Unsupported(
+            "GM105",
+            f"BitCast of {x.type.element.numpy} to {type_name}: expected elements of one size; "
+            "FLOAT16, BFLOAT16 and DOUBLE are float32 here, and have other bits",
+        )
+    state.emit(op, BitCast(), [x], target)
 
 
 @importer("CastLike")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from functools import partial
 
-import numpy as np
-
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.onnx.spatial import (
@@ -49,7 +47,7 @@ def bias_or_zeros(state: Import, op: NodeRecord, position: int, channels: int) -
     """The bias operand, or zeros if it is left out."""
     if state.has(op, position):
         return state.value(op, position)
-    return state.add_constant(np.zeros(channels, np.float32), "no_bias")
+    return state.builder.add_no_bias(channels)
 
 
 @importer("Conv")

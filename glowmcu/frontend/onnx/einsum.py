@@ -185,5 +185,5 @@ def _matrix_product(state: Import, op: NodeRecord, operands: list[Value]) -> Val
     if matrix is None or matrix.ndim != 2:
         return state.add(op, BatchMatMul(), operands)
     weights = state.add_constant(np.ascontiguousarray(matrix.T), right.name)
-    bias = state.add_constant(np.zeros(matrix.shape[1], np.float32), "no_bias")
+    bias = state.builder.add_no_bias(matrix.shape[1])
     return state.add(op, FullyConnected(), [left, weights, bias])

@@ -23,6 +23,7 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, Operation, OperationError, Signature, constant
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.rewriting import remove_dead_nodes
+from glowmcu.ir.shared_constants import no_bias
 from glowmcu.ir.types import ElementType, Quantization, TensorType, element_type_of
 from glowmcu.ops.activation import Clip, Relu
 from glowmcu.ops.lookup import Lookup, all_values
@@ -324,7 +325,7 @@ class _Folding:
         for position, (x, weights) in rule.biases.items():
             value = node.inputs[position]
             found = self._constants.bias(value, inputs[x].type, inputs[weights].type)
-            inputs[position] = self._constant(*found, value.name)
+            inputs[position] = self._constant(*found, value.name, no_bias(self._graph, value))
         for position, value in enumerate(node.inputs):
             if position not in inputs:
                 inputs[position] = self._real_form(value)
@@ -393,8 +394,7 @@ class _Folding:
             return self._constant(*self._constants.wide(value), value.name)
         return self._constant(*self._constants.activation(value), value.name)
 
-    def _constant(self, data: Array, quantization: Quantization, name: str) -> Value:
-        type_ = TensorType(data.shape, element_type_of(data.dtype), quantization)
-        value = Value(type_, name)
-        self._nodes.append(Node(constant(data), (), (value,), name))
+    def _constant(self, data: Array, form: Quantization, name: str, source: str = "") -> Value:
+        value = Value(TensorType(data.shape, element_type_of(data.dtype), form), name)
+        self._nodes.append(Node(constant(data), (), (value,), name, source))
         return value

@@ -99,6 +99,8 @@ class Import:
         self._sequences: dict[str, tuple[Value, ...]] = {}
         #: Results that are strings in the file, and here the index of a class.
         self.class_indices: set[str] = set()
+        #: Names of what depends on a selection of NonMaxSuppression, with how many rows that has.
+        self.selected: dict[str, frozenset[int]] = {} if outer is None else outer.selected
         #: Inputs that are strings in the file, and here numbers.
         self.categories: Categories = Categories() if outer is None else outer.categories
         self._options = options

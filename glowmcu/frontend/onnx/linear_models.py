@@ -56,10 +56,12 @@ def _scores(state: Import, op: NodeRecord, rows: int) -> Value:
             f"{op.kind}: {coefficients.size} coefficients, expected {rows} rows of {width}; "
             "two classes with one row are not supported",
         )
-    intercepts = _numbers(op, "intercepts") if op.has("intercepts") else np.zeros(rows)
+    weights = state.add_constant(coefficients.reshape(rows, width), "coefficients")
+    if not op.has("intercepts"):
+        return state.add(op, FullyConnected(), [x, weights, state.builder.add_no_bias(rows)])
+    intercepts = _numbers(op, "intercepts")
     if intercepts.size != rows:
         raise Unsupported("GM105", f"{op.kind}: {intercepts.size} intercepts, expected {rows}")
-    weights = state.add_constant(coefficients.reshape(rows, width), "coefficients")
     bias = state.add_constant(intercepts.astype(np.float32), "intercepts")
     return state.add(op, FullyConnected(), [x, weights, bias])
 

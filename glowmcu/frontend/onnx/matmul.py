@@ -31,7 +31,7 @@ def import_gemm(state: Import, op: NodeRecord) -> None:
     scaled = (rows * np.float32(op.number("alpha", 1.0))).astype(np.float32)
     row = _constant_row(state, op, scaled.shape[0])
     if row is None or not state.has(op, 2):
-        bias = state.add_constant(np.zeros(scaled.shape[0], np.float32), "bias")
+        bias = state.builder.add_no_bias(scaled.shape[0])
     else:
         bias = state.made_of(state.value(op, 2), row, "bias")
     weights = state.made_of(b, scaled, op.inputs[1])
@@ -92,7 +92,7 @@ def import_matmul(state: Import, op: NodeRecord) -> None:
     right = _as_column(state, op, b) if b.type.rank == 1 else b
     matrix = state.builder.known.get(right)
     if matrix is not None and matrix.ndim == 2:
-        bias = state.add_constant(np.zeros(matrix.shape[1], np.float32), "no_bias")
+        bias = state.builder.add_no_bias(matrix.shape[1])
         weights = state.made_of(right, matrix.T, right.name)
         product = state.add(op, FullyConnected(), [left, weights, bias])
     else:

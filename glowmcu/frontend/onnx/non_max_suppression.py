@@ -24,7 +24,9 @@ _OVERLAP, _SCORE = 3, 4
 @importer("NonMaxSuppression")
 def import_non_max_suppression(state: Import, op: NodeRecord) -> None:
     """How many boxes of a class stay at most and thresholds must be known at compile time. There
-    are rows for all that may stay; those behind the last one are -1, -1, -1.
+    are rows for all that may stay; those behind the last one are -1, -1, -1, where an application
+    stops. By these Gather takes the last box, as a note says; what depends on how many boxes stay
+    (Shape, TopK, a maximum of them) is refused.
     """
     boxes, scores = state.value(op, 0), state.value(op, 1)
     most = required_integers(state, op, 2, "", "how many boxes stay")
@@ -49,6 +51,7 @@ def import_non_max_suppression(state: Import, op: NodeRecord) -> None:
         elements=whole,
     )  # fmt: skip
     state.emit(op, Cast(), [rows], ElementType.I64)
+    state.selected[op.outputs[0]] = frozenset(rows.type.shape[:1])
 
 
 def _number(state: Import, op: NodeRecord, position: int) -> float:

@@ -6,6 +6,7 @@ from glowmcu.frontend.known_inputs import batch_note
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord, element_of, read_onnx_container
 from glowmcu.frontend.onnx.dynamic_ranges import dynamic_products
 from glowmcu.frontend.onnx.pair_notes import notes_on_pairs
+from glowmcu.frontend.onnx.selected_rows import notes_on_selections
 from glowmcu.input_options import InputOptions
 
 #: `double` among ONNX's element types.
@@ -27,6 +28,7 @@ def notes_on_onnx(
         *_double_note(model),
         *_activations_note(model, quantizing),
         *notes_on_pairs(model),
+        *notes_on_selections(model),
     )
 
 

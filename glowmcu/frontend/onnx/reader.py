@@ -24,6 +24,7 @@ from glowmcu.frontend.onnx.leaf_functions import fold_leaf_functions
 from glowmcu.frontend.onnx.nodes import in_order_of_use, unsupported_operator
 from glowmcu.frontend.onnx.products_of_columns import join_products_of_columns
 from glowmcu.frontend.onnx.refused import stand_in_for_results
+from glowmcu.frontend.onnx.selected_rows import follow_rows
 from glowmcu.frontend.onnx.sums_of_columns import join_sums_of_columns
 from glowmcu.frontend.onnx.unsigned_pairs import with_signed_pairs
 from glowmcu.frontend.open_shapes import with_hint_at_export
@@ -148,6 +149,7 @@ def _import_nodes(state: Import, file_name: str) -> list[Problem]:
 def _refusal(function: ImportFunction, state: Import, op: NodeRecord, where: str) -> Problem | None:
     """What stands in the way of importing a node."""
     try:
+        follow_rows(state, op)
         function(state, state.categories.read(op))
     except Unsupported as cause:
         return cause.problem(where)

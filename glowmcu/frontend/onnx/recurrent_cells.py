@@ -110,10 +110,8 @@ class Emitter:
             product = self.add(BatchMatMul(adj_y=True), x, weights)
             return product if bias is None else self.add(Add(), product, bias)
         if bias is None or bias not in known:
-            zeros = np.zeros(weights.type.shape[0], np.float32)
-            product = self.add(
-                FullyConnected(), x, weights, self.state.add_constant(zeros, "no_bias")
-            )
+            none = self.state.builder.add_no_bias(weights.type.shape[0])
+            product = self.add(FullyConnected(), x, weights, none)
             return product if bias is None else self.add(Add(), product, bias)
         return self.add(FullyConnected(), x, weights, bias)
 

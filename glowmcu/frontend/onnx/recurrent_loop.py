@@ -63,7 +63,7 @@ def _biases(emitter: Emitter, rows: int, are_apart: bool) -> list[Value]:
     """Of the products with the input and with the hidden state; one for both unless `are_apart`."""
     state, op = emitter.state, emitter.op
     if not state.has(op, 3):
-        zeros = state.add_constant(np.zeros(rows, np.float32), "no_bias")
+        zeros = state.builder.add_no_bias(rows)
         return [zeros] * (2 if are_apart else 1)
     both, width = state.value(op, 3), CELLS[op.kind].gates * state.value(op, 2).type.shape[2]
     halves = [emitter.part(both, begin, width, 1) for begin in (0, width)]

@@ -161,9 +161,9 @@ def _real_spectrum(state: Import, op: NodeRecord, x: Value, length: int) -> Valu
         return reshaped(state, op, state.add(op, Rfft(length), [x]), shape)
     rows, kept = math.prod(outer), x.type.shape[-1]
     weights = _matrix(length, kept)
-    bias = np.zeros(len(weights), np.float32)
     operands = [reshaped(state, op, x, (rows, kept)), state.add_constant(weights, "turns")]
-    product = state.add(op, FullyConnected(), [*operands, state.add_constant(bias, "bias")])
+    bias = state.builder.add_no_bias(len(weights))
+    product = state.add(op, FullyConnected(), [*operands, bias])
     return reshaped(state, op, product, shape)
 
 

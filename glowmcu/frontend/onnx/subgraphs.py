@@ -10,6 +10,7 @@ from glowmcu.frontend.onnx.container import InputRecord, NodeRecord, OnnxRecord
 from glowmcu.frontend.onnx.custom_c import importer_of
 from glowmcu.frontend.onnx.importer import Import, load_importers
 from glowmcu.frontend.onnx.nodes import in_order_of_use, unsupported_operator
+from glowmcu.frontend.onnx.selected_rows import follow_rows
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Value
@@ -67,6 +68,7 @@ def import_nodes(inner: Import, op: NodeRecord) -> None:
         function = importer_of(each, inner.custom, importers)
         assert function is not None
         try:
+            follow_rows(inner, each)
             function(inner, each)
         except Unsupported as cause:
             message = f"{where}: {cause.message}"

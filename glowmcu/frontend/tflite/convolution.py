@@ -46,9 +46,9 @@ def bias_or_zeros(
     if state.has(op, position):
         return state.value(op, position)
     if state.output_type(op).element is ElementType.I16 and declared != tflite.TensorType.INT32:
-        return state.add_constant(np.zeros(channels, np.int64), "no_bias")
-    dtype = np.float32 if state.output_type(op).element.is_float else np.int32
-    return state.add_constant(np.zeros(channels, dtype), "no_bias")
+        return state.builder.add_no_bias(channels, np.int64)
+    is_float = state.output_type(op).element.is_float
+    return state.builder.add_no_bias(channels, np.float32 if is_float else np.int32)
 
 
 @importer("CONV_2D")
