@@ -7,6 +7,7 @@ where the model has no bias are no parameter of it.
 from __future__ import annotations
 
 from glowmcu.ir.graph import Graph, Value
+from glowmcu.ir.operation import Constant
 
 _SHARED = "shared constant"
 #: Of zeros where the model has no bias.
@@ -14,8 +15,12 @@ NO_BIAS = "no bias"
 
 
 def source_of_stored(graph: Graph, value: Value) -> str:
-    """For what is stored of a constant of `graph`; empty for a parameter that one node reads."""
-    if no_bias(graph, value) or len(graph.users[value]) < 2:
+    """For what is stored of a constant of `graph`; empty for a parameter that one node reads, and
+    for zeros: two layers' own, which a file has alike before it was trained, became one constant.
+    """
+    op = graph.producers[value].op
+    are_zeros = isinstance(op, Constant) and not op.data.any()
+    if no_bias(graph, value) or are_zeros or len(graph.users[value]) < 2:
         return no_bias(graph, value)
     return f"{_SHARED} {graph.nodes.index(graph.producers[value])}: {value.name}"
 

@@ -23,8 +23,8 @@ onnx = pytest.importorskip("onnx", reason="pip install onnx")
 SAMPLES = np.random.default_rng(2).standard_normal((32, 1, 4)).astype(np.float32)
 
 
-def model() -> bytes:
-    """Two dense layers with weights of their own and one bias."""
+def model(own_zeros: bool = False) -> bytes:
+    """Two dense layers with weights of their own and one bias, or one of zeros each."""
     node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
     random = np.random.default_rng(1)
     arrays = {
@@ -32,10 +32,12 @@ def model() -> bytes:
         "w2": random.normal(0, 0.3, (4, 4)).astype(np.float32),
         "b": np.float32([0.2, -0.1, 0.4, 0.3]),
     }
+    if own_zeros:
+        arrays |= {"b": np.zeros(4, np.float32), "b2": np.zeros(4, np.float32)}
     nodes = [
         node("Gemm", ["x", "w1", "b"], ["h"], "first"),
         node("Relu", ["h"], ["r"], "relu"),
-        node("Gemm", ["r", "w2", "b"], ["y"], "second"),
+        node("Gemm", ["r", "w2", "b2" if own_zeros else "b"], ["y"], "second"),
     ]
     initializers = [onnx.numpy_helper.from_array(data, name) for name, data in arrays.items()]
     inputs, outputs = [value("x", 1, (1, 4))], [value("y", 1, (1, 4))]
@@ -88,6 +90,16 @@ def test_in_fixed_point_all_move_by_the_gradients_of_all() -> None:
         shift = np.abs(kept[name]).max() / np.abs(bias).max()
         real = steps * np.float64(quantization.scales) / shift
         np.testing.assert_allclose(real, wanted, atol=0.1 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("numbers", ["float32", "fixed"])
+def test_zeros_that_a_file_has_for_each_layer_learn_apart(numbers: str) -> None:
+    """Equal constants are merged before there is a quantization."""
+    request = QuantizationRequest(samples=SampleSource(SAMPLES))
+    inputs = InputOptions(training=training_of("bias", learning_rate=0.05, numbers=numbers))
+    graph, _ = application_graph(model(own_zeros=True), "m.onnx", request, inputs=inputs)
+    first, second = moved(graph).values()
+    assert (first != second).any()
 
 
 def test_a_layer_in_front_that_shares_biases_learns_with_the_last() -> None:
