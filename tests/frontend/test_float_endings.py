@@ -161,7 +161,7 @@ PAIRS = {
     "Softmax, as onnxruntime stores it": ("Softmax", 1 / 256, "uint8", 0, True),
     "Softmax, by a range that was seen": ("Softmax", 1 / 255, "uint8", 0, True),
     "Softmax, symmetric": ("Softmax", 1 / 127, "int8", 0, True),
-    "Softmax, finer": ("Softmax", 1 / 4000, "uint8", 0, False),
+    "Softmax, finer": ("Softmax", 1 / 4000, "uint8", 0, True),
     "LogSoftmax, near 0": ("LogSoftmax", 1 / 16, "int8", 127, True),
     "LogSoftmax, far below 0": ("LogSoftmax", 1 / 9, "uint8", 255, False),
     "LogSoftmax, finer": ("LogSoftmax", 1 / 40, "uint8", 255, False),
