@@ -21,6 +21,7 @@ from tests.hostile.operator_models import OPERATOR_MODELS
 from tests.learning import fixed_models
 from tests.ops import (
     test_matmul,
+    test_non_max_suppression,
     test_onnx_recurrent,
     test_pooling,
     test_resize,
@@ -166,6 +167,7 @@ def rare() -> Iterator[bytes]:
     for case in (DetectionCase(), DetectionCase(boxes=50, per_box=3)):
         yield detection_model(case)
         yield detection_model(replace(case, regular=True))
+    yield test_non_max_suppression.tflite_model(5, 12, 4)
 
 
 def _onnx() -> Iterator[bytes]:
@@ -176,6 +178,7 @@ def _onnx() -> Iterator[bytes]:
         yield onnx_model("Cast", [("x", dtype, (4, 6))], {"to": to})
     for kind in ("ArgMax", "ArgMin"):
         yield onnx_model(kind, [x], {"axis": 1})
+    yield test_non_max_suppression.onnx_boxes(1, 2, 9, 3)
     yield onnx_model("CumSum", [x, np.array(1, np.int64)])
     yield onnx_model("GatherElements", [x, places], {"axis": 0})
     yield onnx_model("GatherND", [x, places[:, :2]])

@@ -32,7 +32,7 @@ typedef struct {
 /* Pooling of real numbers. */
 typedef struct {
     glowmcu_pool_grid grid;
-    int32_t clamping; /* as glowmcu_clamping.h has it */
+    int32_t clamping; /* GLOWMCU_KEEP, _RELU or _CLAMP */
     float clamp_min;
     float clamp_max;
 } glowmcu_pool_2d_real;

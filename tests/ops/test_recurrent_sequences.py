@@ -120,7 +120,11 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+#: LiteRT's joined results of several batches, one behind the other, are wrong (docs/oracles.md).
+_JOINED = "LSTM in both directions, joined"
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != _JOINED])
 def test_every_run_is_that_of_litert(name: str, tmp_path: Path) -> None:
     data = MODELS[name]
     graph = reference_graph(data, "m.tflite")
@@ -136,8 +140,18 @@ def test_every_run_is_that_of_litert(name: str, tmp_path: Path) -> None:
                 expect_close(got, want, name, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["tanh", "both directions, joined",
-                                  "LSTM in both directions, joined"])  # fmt: skip
+def test_joined_results_are_the_two_beside_each_other() -> None:
+    joined, apart = (
+        Session(reference_graph(MODELS[name], "m.tflite"))
+        for name in (_JOINED, "LSTM in both directions, two results")
+    )
+    random = np.random.default_rng(1)
+    for _ in range(3):
+        x = random.normal(0, 1, (BATCH, STEPS, DEPTH)).astype(np.float32)
+        np.testing.assert_array_equal(joined.run([x])[0], np.concatenate(apart.run([x]), axis=-1))
+
+
+@pytest.mark.parametrize("name", ["tanh", "both directions, joined", _JOINED])
 def test_layers_become_integers_by_samples(name: str, tmp_path: Path) -> None:
     (tmp_path / "m.tflite").write_bytes(MODELS[name])
     shape = reference_graph(MODELS[name], "m.tflite").arguments[0].type.shape

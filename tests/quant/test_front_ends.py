@@ -295,7 +295,7 @@ def test_a_network_with_its_front_end_is_one_bundle_of_integers(core: str, tmp_p
         sets, executor.run(write_bundle(compilation, tmp_path), sets), strict=True
     ):
         expect_equal(got.outputs[0], run_graph(compilation.imported, arrays)[0], "scores")
-    assert compilation.float_nodes == {}
+    assert compilation.quantization_notes == ()
 
 
 @pytest.mark.arm
