@@ -78,9 +78,9 @@ class Context:
         self.added.append(Node(constant(data), (), (value,), name, source or self.node.source))
         return value
 
-    def add_no_bias(self, channels: int) -> Value:
+    def add_no_bias(self, channels: int, name: str = "no_bias") -> Value:
         """Zeros in the place of a bias that the model does not have."""
-        return self.add_constant(np.zeros(channels, np.float32), name="no_bias", source=NO_BIAS)
+        return self.add_constant(np.zeros(channels, np.float32), name=name, source=NO_BIAS)
 
     def replace_op(self, op: Operation, inputs: Sequence[Value] | None = None) -> tuple[Value, ...]:
         """The node at hand with another operator and, if given, other operands."""

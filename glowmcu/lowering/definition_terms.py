@@ -69,13 +69,15 @@ class Emitter:
 
     def constant(self, data: Array) -> Value:
         """A constant of float32."""
-        made = len(self._context.added)
         data = np.ascontiguousarray(data, np.float32).reshape(data.shape)
-        return self._context.add_constant(data, name=f"{self._node.name}/constant_{made}")
+        return self._context.add_constant(data, name=self._constant_name())
 
     def no_bias(self, channels: int) -> Value:
         """Of a layer that a definition gives none."""
-        return self._context.add_no_bias(channels)
+        return self._context.add_no_bias(channels, self._constant_name())
+
+    def _constant_name(self) -> str:
+        return f"{self._node.name}/constant_{len(self._context.added)}"
 
     def reshape(self, value: Value, shape: Shape) -> Value:
         return value if value.type.shape == shape else self.add(Reshape(shape), value)

@@ -1,6 +1,6 @@
 /*
- * glowmcu_eights_outputs_nodsp.h: glowmcu_direct_outputs in groups of eight inputs, where weights
- * are small enough for their sums; inputs are whole groups, 4-byte aligned.
+ * glowmcu_eights_outputs_nodsp.h: sums of four outputs after the other in groups of eight inputs,
+ * where weights are small enough; inputs are whole groups, 4-byte aligned.
  */
 #ifndef GLOWMCU_EIGHTS_OUTPUTS_NODSP_H
 #define GLOWMCU_EIGHTS_OUTPUTS_NODSP_H

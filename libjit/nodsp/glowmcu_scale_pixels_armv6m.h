@@ -1,5 +1,5 @@
 /*
- * glowmcu_scale_pixels_armv6m.h: glowmcu_scale_narrow of two pixels for Cortex-M0, M0+ and M23.
+ * glowmcu_scale_pixels_armv6m.h: two pixels in the narrow form for Cortex-M0, M0+ and M23.
  *
  * 58 cycles for both results of a channel, 29 where both are the least: constants are loaded once.
  */

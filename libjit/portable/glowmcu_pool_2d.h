@@ -32,7 +32,7 @@ typedef struct {
 /* Pooling of real numbers. */
 typedef struct {
     glowmcu_pool_grid grid;
-    int32_t clamping; /* GLOWMCU_KEEP, _RELU or _CLAMP */
+    int32_t clamping; /* 0: no limit holds, 1: the lower one, 2: both */
     float clamp_min;
     float clamp_max;
 } glowmcu_pool_2d_real;
