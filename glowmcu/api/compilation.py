@@ -303,9 +303,6 @@ def _notes(
     notes += [*compilation.notes, *_streaming_note(compilation), *_rounding_note(compilation)]
     if compilation.float_graph is not None:
         notes += compilation.quantization_notes
-        from glowmcu.quant.missing_values import missing_notes
-
-        notes += missing_notes(compilation.float_graph, compilation.imported.arguments)
     elif compilation.is_float and compilation.manifest.pipeline is not None:
         notes.append(
             "stages of this pipeline compute in float; for int8 give the [[stage]] of each "

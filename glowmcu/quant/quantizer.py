@@ -24,7 +24,7 @@ from glowmcu.quant.equalization import equalize
 from glowmcu.quant.formats import Formats
 from glowmcu.quant.four_bits import choose_four_bit_nodes
 from glowmcu.quant.int8_partition import Rules, choose_int8_nodes, nodes_named, why_float
-from glowmcu.quant.missing_values import nodes_with_missing
+from glowmcu.quant.missing_values import missing_notes, nodes_with_missing
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.parameters import assign_parameters, raw_inputs, wide_states
 from glowmcu.quant.profile import Profile, check_profile
@@ -50,12 +50,15 @@ class Quantized:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What stayed as it was, and why."""
+        """What stayed as it was, and why; inputs that can no longer lack a value."""
         kept = (("float", self.float_nodes), ("int8", self.narrow_nodes))
-        return tuple(
-            f"stays {what}: {name} ({reason})"
-            for what, nodes in kept
-            for name, reason in nodes.items()
+        return (
+            *(
+                f"stays {what}: {name} ({reason})"
+                for what, nodes in kept
+                for name, reason in nodes.items()
+            ),
+            *missing_notes(self.reference, self.graph.arguments),
         )
 
 
