@@ -14,8 +14,8 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3}
 #: Beyond any memory and any run; what Python refuses to read as a number is longer.
 _MOST = 1 << 50
 _DIGITS = r"(?P<number>\d{1,16}|\d{1,3}(?:[_ ]\d{3}){1,5})(?P<part>\.\d{1,9})?"
-_BYTES = re.compile(_DIGITS + r" ?(?:(?P<unit>[KMG])(?:i?B|i)?|B)?", re.ASCII | re.IGNORECASE)
-_CYCLES = re.compile(_DIGITS + r" ?(?P<unit>[KMG])?", re.ASCII | re.IGNORECASE)
+_BYTES = _DIGITS + r" ?(?:(?P<unit>[KMG])(?:i?B|i)?|B)?"
+_CYCLES = _DIGITS + r" ?(?P<unit>[KMG])?"
 
 
 def bytes_of(text: str) -> int:
@@ -36,8 +36,8 @@ def cycles_of(text: str) -> int:
     return _read(_CYCLES, text, 1000, "cycles such as 100000, 100K or 1.5M")
 
 
-def _read(pattern: re.Pattern[str], text: str, base: int, expected: str) -> int:
-    match = pattern.fullmatch(text.strip())
+def _read(pattern: str, text: str, base: int, expected: str) -> int:
+    match = re.fullmatch(pattern, text.strip(), re.ASCII | re.IGNORECASE)
     if match is None:
         raise ValueError(f"expected {expected}, got {text!r}")
     number = Fraction(re.sub("[_ ]", "", match["number"]) + (match["part"] or ""))

@@ -18,7 +18,7 @@ REPO = Path(__file__).resolve().parents[1]
 PACKAGE = REPO / "glowmcu"
 
 LEAVES = {
-    "argument_types", "array_files", "asked_in_python", "column_names", "cores",
+    "argument_types", "array_files", "asked_in_python", "column_names", "compiler_digest", "cores",
     "custom_c", "delegated", "discovery", "error_codes", "errors", "examples", "file_writing",
     "given_amount", "given_once", "given_paths", "goals",
     "host_compiler", "index_notation", "input_options", "installation",

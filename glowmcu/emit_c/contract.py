@@ -8,30 +8,24 @@ header compares its guard with what the compilation knew, so files of two compil
 
 from __future__ import annotations
 
-import hashlib
-import itertools
-import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
+from glowmcu.compiler_digest import compiler_digest, short_digest
 from glowmcu.emit_c.texts import Texts
 from glowmcu.libjit_headers import INCLUDE, included_headers, libjit_closure
-from glowmcu.resources import resource_dir
 
 __all__ = [
-    "BUNDLE_MARK", "COMPILER_MARK", "HeaderCheck", "compiler_digest", "header_checks",
-    "header_digest", "header_guard", "included_headers", "libjit_closure", "stamped",
-    "with_digests",
+    "BUNDLE_MARK", "COMPILER_MARK", "HeaderCheck", "header_checks", "header_digest",
+    "header_guard", "included_headers", "libjit_closure", "stamped", "with_digests",
 ]  # fmt: skip
 
 #: What stands for a number in rendered text until all of the text is known: as wide as the number.
 BUNDLE_MARK = "0x" + 8 * "\x01" + "u"
 COMPILER_MARK = 8 * "\x02"
 
-_SOURCE_SUFFIXES = (".py", ".h", ".c", ".j2")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
@@ -58,7 +52,7 @@ def header_guard(file: str) -> str:
 @cache
 def header_digest(text: str) -> str:
     """32 bits that stand for a libjit header's code, as C spells them; comments may differ."""
-    return f"0x{_digest([' '.join(_COMMENT.sub(' ', text).split()).encode()])}u"
+    return f"0x{short_digest([' '.join(_COMMENT.sub(' ', text).split()).encode()])}u"
 
 
 def stamped(file: str, text: str) -> str:
@@ -99,51 +93,12 @@ def with_digests(files: Texts) -> Texts:
     """`files` with the marks replaced: by a digest of all their C, comments apart, and by the
     compiler's.
     """
-    bundle = f"0x{_digest(_code_of(files))}u"
+    bundle = f"0x{short_digest(_code_of(files))}u"
 
     def stated(_: str, outline: str) -> str:
         return outline.replace(BUNDLE_MARK, bundle).replace(COMPILER_MARK, compiler_digest())
 
     return files.changed(stated)
-
-
-@cache
-def compiler_digest() -> str:
-    """32 bits over all that decides what a bundle says: the package's Python, templates, libjit.
-
-    A version number names many states of a checkout; this names one, and every machine that has the
-    same package says the same.
-    """
-    package = Path(__file__).resolve().parent.parent
-    folders = {
-        "glowmcu": package,
-        "templates": resource_dir("templates"),
-        "libjit": resource_dir("libjit"),
-    }
-    paths = {
-        f"{kind}/{inner}": path
-        for kind, folder in folders.items()
-        for inner, path in _source_files(folder)
-    }
-    separated = itertools.chain.from_iterable(
-        (b"\0", name.encode(), _content(path)) for name, path in sorted(paths.items())
-    )
-    return _digest(itertools.islice(separated, 1, None))
-
-
-def _source_files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Paths in the folder, with `/` between their parts, and on this machine."""
-    for parent, inner_folders, names in os.walk(folder):
-        inner_folders[:] = [name for name in inner_folders if name != "__pycache__"]
-        inside = Path(parent).relative_to(folder)
-        if inside.parts[:1] != ("_resources",):
-            found = (name for name in names if name.endswith(_SOURCE_SUFFIXES))
-            yield from (((inside / name).as_posix(), Path(parent, name)) for name in found)
-
-
-def _content(path: Path) -> bytes:
-    """The same whatever ends its lines."""
-    return path.read_bytes().replace(b"\r\n", b"\n")
 
 
 def _code_of(files: Texts) -> Iterator[bytes]:
@@ -152,12 +107,3 @@ def _code_of(files: Texts) -> Iterator[bytes]:
     for number, name in enumerate(sources):
         yield f"{chr(0) if number else ''}{name}".encode()
         yield from files.filled(_COMMENT.sub("", files.outlines[name]))
-
-
-def _digest(pieces: Iterable[bytes]) -> str:
-    """Never 0, which an undefined or empty guard would equal."""
-    whole = hashlib.sha256()
-    for piece in pieces:
-        whole.update(piece)
-    digest = whole.hexdigest()[:8]
-    return digest if int(digest, 16) else "00000001"

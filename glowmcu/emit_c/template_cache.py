@@ -10,7 +10,7 @@ import sys
 import jinja2
 from jinja2.bccache import Bucket
 
-from glowmcu.emit_c.contract import compiler_digest
+from glowmcu.compiler_digest import compiler_digest
 from glowmcu.user_cache import UserCache, user_cache
 
 

@@ -11,7 +11,7 @@ from unittest import mock
 import jinja2
 import pytest
 
-from glowmcu.emit_c.contract import compiler_digest
+from glowmcu.compiler_digest import compiler_digest
 from glowmcu.emit_c.template_cache import TemplateCache, template_cache
 from glowmcu.user_cache import UserCache
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from glowmcu import compiler_digest as digest_module
 from glowmcu.compilation import Options
+from glowmcu.compiler_digest import compiler_digest
 from glowmcu.emit_c import bundle_files, contract
 from glowmcu.instrument import Instrument
 from glowmcu.manifest import read_manifest
@@ -177,22 +180,34 @@ def test_the_bundle_says_which_compiler_made_it(
     bundle_of: BundleOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bundle = bundle_of("digits")
-    said = contract.compiler_digest()
+    said = compiler_digest()
     assert read_manifest(bundle).compiler == said
     assert f"(sources {said})" in (bundle / "digits.h").read_text(encoding="utf-8")
     package = tmp_path / "glowmcu"
-    (package / "emit_c").mkdir(parents=True)
-    (package / "emit_c" / "contract.py").write_text("x = 1\n")
-    monkeypatch.setattr(contract, "__file__", str(package / "emit_c" / "contract.py"))
-    contract.compiler_digest.cache_clear()
-    first = contract.compiler_digest()
+    package.mkdir()
+    (package / "version.py").write_text("x = 1\n")
+    monkeypatch.setattr(digest_module, "__file__", str(package / "compiler_digest.py"))
+    first = compiler_digest.__wrapped__()
     (package / "other.py").write_text("x = 2\r\n", newline="")
-    contract.compiler_digest.cache_clear()
-    second = contract.compiler_digest()
+    second = compiler_digest.__wrapped__()
     (package / "other.py").write_text("x = 2\n")
-    contract.compiler_digest.cache_clear()
-    assert said != first != second == contract.compiler_digest()
-    contract.compiler_digest.cache_clear()
+    assert said != first != second == compiler_digest.__wrapped__()
+    (package / "other.py").write_text("x = 3\n")
+    assert second != compiler_digest.__wrapped__()
+
+
+def test_files_that_did_not_change_are_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    said = compiler_digest.__wrapped__()
+
+    def read(_: Path) -> bytes:
+        raise AssertionError("read again")
+
+    monkeypatch.setattr(Path, "read_bytes", read)
+    assert compiler_digest.__wrapped__() == said
 
 
 def test_instrumented_bundles_check_the_headers_of_their_observer(tmp_path: Path) -> None:
