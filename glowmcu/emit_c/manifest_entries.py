@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from glowmcu.compiler_digest import compiler_digest
 from glowmcu.delegated import DelegationEntry, DelegationNotes, RegionEntry, StayEntry
 from glowmcu.emit_c.build_views import Layers
 from glowmcu.emit_c.bundle_facts import BundleFacts
-from glowmcu.compiler_digest import compiler_digest
 from glowmcu.emit_c.placement_text import placement_entries
 from glowmcu.emit_c.size_view import size_entry, with_shapes
 from glowmcu.emit_c.steps_view import progress_buffer
