@@ -40,9 +40,14 @@ def test_a_path_longer_than_the_stack_of_python_is_drawn() -> None:
     assert len({y for _, y in found.corners}) == node_count
 
 
-def test_the_same_graph_is_drawn_the_same() -> None:
-    edges = random_edges(40, 7)
-    assert layout(40, edges) == layout(40, edges)
+@pytest.mark.parametrize("node_count", [40, 90, 150])
+def test_the_same_graph_is_drawn_the_same_wherever_its_objects_lie(node_count: int) -> None:
+    edges = random_edges(node_count, 7)
+    first = layout(node_count, edges)
+    for held in range(4):
+        elsewhere = [object() for _ in range(1000 * held)]
+        assert layout(node_count, edges) == first
+        assert len(elsewhere) == 1000 * held
 
 
 def test_a_graph_of_nothing_and_one_of_single_nodes() -> None:
