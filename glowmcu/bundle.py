@@ -17,7 +17,7 @@ from glowmcu.labels import labels_text
 from glowmcu.manifest import LayerEntry, Manifest, TensorEntry, read_manifest
 from glowmcu.notebook import Card, Column, Shown
 from glowmcu.number_text import count, counted
-from glowmcu.session import Session, real_outputs, stored_inputs
+from glowmcu.session import Session, inputs_in_order, real_outputs, stored_inputs
 from glowmcu.verify import toolchain
 from glowmcu.verify.text_size import text_sizes
 
@@ -193,13 +193,16 @@ class Bundle(Shown):
         return replace(shown, title=title, facts=tuple(facts), notes=self.notes)
 
     @arguments_checked
-    def run(self, inputs: Sequence[ArrayLike], real: bool = False) -> list[Array]:
+    def run(
+        self, inputs: Sequence[ArrayLike] | Mapping[str, ArrayLike], real: bool = False
+    ) -> list[Array]:
         """Outputs of the generated C on this computer, in model order.
 
-        `inputs` are stored values in model order, of the shapes and dtypes of `report.inputs`. With
-        `real` they are real numbers instead, and so are the outputs (float32): `quantize` and
-        `dequantize` are done here. Raises GM602 without a C compiler, GM603 if it fails, GM604 for
-        other shapes and types, GM620 for damaged constants, GM628 for NaN.
+        `inputs` are stored values in model order, or by name, of the shapes and dtypes of
+        `report.inputs`. With `real` they are real numbers instead, and so are the outputs
+        (float32): `quantize` and `dequantize` are done here. Raises GM602 without a C compiler,
+        GM603 if it fails, GM604 for other names, shapes and types, GM620 for damaged constants,
+        GM628 for NaN.
 
         >>> bundle = glowmcu.load("build/digits")
         >>> (scores,) = bundle.run([np.load("seven.npy")])
@@ -213,7 +216,7 @@ class Bundle(Shown):
     @arguments_checked
     def measure(
         self,
-        inputs: Sequence[ArrayLike],
+        inputs: Sequence[ArrayLike] | Mapping[str, ArrayLike],
         on: Where = "cortex-m",
         core: CoreName | None = None,
         wait_states: int = 0,
@@ -255,7 +258,7 @@ class Bundle(Shown):
     @arguments_checked
     def measure_all(
         self,
-        inputs: Sequence[Sequence[ArrayLike]],
+        inputs: Sequence[Sequence[ArrayLike] | Mapping[str, ArrayLike]],
         on: Where = "cortex-m",
         core: CoreName | None = None,
         wait_states: int = 0,
@@ -271,10 +274,11 @@ class Bundle(Shown):
         """
         from glowmcu.verify.executors import executor
 
-        given = [stored_inputs(self.manifest, arrays, real) for arrays in inputs]
+        ordered = [inputs_in_order(self.manifest, arrays) for arrays in inputs]
+        given = [stored_inputs(self.manifest, arrays, real) for arrays in ordered]
         place = executor(on, self.board, core, wait_states, board_memory=board_memory)
         found = place.run(self.path, given)
-        pairs = zip(found, inputs, strict=True)
+        pairs = zip(found, ordered, strict=True)
         return [real_outputs(self.manifest, each, len(arrays), real) for each, arrays in pairs]
 
     @arguments_checked

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,9 @@ class Session:
         self._manifest = manifest
 
     @arguments_checked
-    def run(self, inputs: Sequence[ArrayLike], real: bool = False) -> list[Array]:
+    def run(
+        self, inputs: Sequence[ArrayLike] | Mapping[str, ArrayLike], real: bool = False
+    ) -> list[Array]:
         """Outputs of the next invocation, in model order; arguments are as for `Bundle.run`.
 
         >>> session = glowmcu.load("build/digits").session()
@@ -42,19 +44,25 @@ class Session:
         return list(self.measure(inputs, real).outputs)
 
     @arguments_checked
-    def measure(self, inputs: Sequence[ArrayLike], real: bool = False) -> Measurement:
+    def measure(
+        self, inputs: Sequence[ArrayLike] | Mapping[str, ArrayLike], real: bool = False
+    ) -> Measurement:
         """The next invocation with what it costs, where the executor can tell.
 
         >>> session = glowmcu.load("build/digits").session()
         >>> session.measure([np.load("seven.npy")]).cycles is None  # this computer is no MCU
         True
         """
-        measured = self._steps.measure(stored_inputs(self._manifest, inputs, real))
-        return real_outputs(self._manifest, measured, len(inputs), real)
+        arrays = inputs_in_order(self._manifest, inputs)
+        measured = self._steps.measure(stored_inputs(self._manifest, arrays, real))
+        return real_outputs(self._manifest, measured, len(arrays), real)
 
     @arguments_checked
     def train(
-        self, inputs: Sequence[ArrayLike], label: int | ArrayLike, real: bool = False
+        self,
+        inputs: Sequence[ArrayLike] | Mapping[str, ArrayLike],
+        label: int | ArrayLike,
+        real: bool = False,
     ) -> float:
         """One inference and one step of learning; the loss before the step.
 
@@ -70,15 +78,16 @@ class Session:
         training = self._manifest.training
         asked = asked_to_learn(self._manifest, label)
         assert training is not None
-        if not _infers(self._manifest, len(inputs)):
+        arrays = inputs_in_order(self._manifest, inputs)
+        if not _infers(self._manifest, len(arrays)):
             own = [e.name for e in self._manifest.inputs if e.name not in training.tensors]
             raise error(
                 "GM604",
-                f"the model has {len(own)} inputs ({', '.join(own)}), got {len(inputs)}",
+                f"the model has {len(own)} inputs ({', '.join(own)}), got {len(arrays)}",
                 self._manifest.name,
                 "train([input, …], label): what is to be learnt is given by itself",
             )
-        outputs = self.measure([*inputs, *asked], real).outputs
+        outputs = self.measure([*arrays, *asked], real).outputs
         names = [entry.name for entry in self._manifest.outputs]
         return float(outputs[names.index(training.loss)][0])
 
@@ -103,22 +112,49 @@ def _own_array(given: ArrayLike, name: str, manifest: Manifest) -> Array:
     return numbered(array, manifest.categories) if name in manifest.string_inputs else array
 
 
-def _by_name(manifest: Manifest, inputs: Any) -> Any:  # noqa: ANN401 - what `run` takes
-    """A row of a table, or a batch where the model has one, as arrays in the inputs' order: its
-    columns by their names, or all of it for one input. Named tuples with the inputs' names, too;
-    others as they are. Raises GM604 for columns that are missing.
+def inputs_in_order(manifest: Manifest, inputs: Any) -> Any:  # noqa: ANN401 - what `run` takes
+    """An array an input, in their order. A mapping and a table, a row of it or a batch where the
+    model has one, have them by name; a table is all of a single input. Named tuples with the
+    inputs' names, too; others as they are. Raises GM604 for names that are missing.
     """
-    import numpy as np
-
     names = [entry.name for entry in manifest.inputs]
     if hasattr(inputs, "_fields"):
         fields = by_input(names, dict(zip(inputs._fields, inputs, strict=True)))
         return [fields[name] for name in names] if all(n in fields for n in names) else inputs
+    if isinstance(inputs, Mapping):
+        return _members(manifest, inputs)
     if not (hasattr(inputs, "columns") and hasattr(inputs, "to_numpy")):
         return inputs
     if len(names) == 1:
         return [inputs.to_numpy()]
-    columns = by_input(names, {str(name): inputs[name] for name in inputs.columns})
+    return _columns(manifest, {str(name): inputs[name] for name in inputs.columns})
+
+
+def _members(manifest: Manifest, inputs: Mapping[str, ArrayLike]) -> list[ArrayLike]:
+    """Those of a mapping that has no other names; what would be learnt from may be left out."""
+    training = manifest.training
+    asked = training.tensors if training is not None else ()
+    names = [e.name for e in manifest.inputs if e.name in inputs or e.name not in asked]
+    missing = [name for name in names if name not in inputs]
+    unknown = [str(name) for name in inputs if name not in names]
+    if missing or unknown:
+        found = [f"is missing: {', '.join(map(repr, missing))}"] if missing else []
+        found += [f"is not an input: {', '.join(map(repr, unknown))}"] if unknown else []
+        raise error(
+            "GM604",
+            f"of the arrays by name {' and '.join(found)}",
+            manifest.name,
+            f"the model's inputs are {', '.join(map(repr, names))}",
+        )
+    return [inputs[name] for name in names]
+
+
+def _columns(manifest: Manifest, table: Mapping[str, Any]) -> list[Array]:
+    """Columns of a table in the shapes of the inputs of their names."""
+    import numpy as np
+
+    names = [entry.name for entry in manifest.inputs]
+    columns = by_input(names, table)
     missing = [name for name in names if name not in columns]
     if missing:
         raise error(
@@ -140,7 +176,6 @@ def stored_inputs(manifest: Manifest, inputs: Sequence[ArrayLike], real: bool) -
     """
     import numpy as np
 
-    inputs = _by_name(manifest, inputs)
     if isinstance(inputs, np.ndarray) and inputs.shape in [e.shape for e in manifest.inputs]:
         raise error(
             "GM604",

@@ -11,6 +11,7 @@ import onnx
 import pytest
 
 import glowmcu
+from glowmcu.bundle import Bundle
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
 from glowmcu.ops.joining import Concatenation
@@ -95,7 +96,8 @@ def test_what_is_masked_is_no_number() -> None:
     np.testing.assert_array_equal(found, [1.0, np.nan, 3.0])
 
 
-def test_a_row_of_a_table_is_run(tmp_path: Path) -> None:
+def joined(folder: Path) -> Bundle:
+    """A bundle that joins its inputs to a row."""
     helper = onnx.helper
     inputs = [helper.make_tensor_value_info(name, 1, [1, 1]) for name in NAMES]
     node = helper.make_node("Concat", list(NAMES), ["row"], axis=1)
@@ -104,7 +106,11 @@ def test_a_row_of_a_table_is_run(tmp_path: Path) -> None:
         helper.make_graph([node], "g", inputs, [row]),
         opset_imports=[helper.make_opsetid("", 17)], ir_version=8,
     )  # fmt: skip
-    bundle = glowmcu.compile(model, name="m", output=tmp_path / "m")
+    return glowmcu.compile(model, name="m", output=folder / "m")
+
+
+def test_a_row_of_a_table_is_run(tmp_path: Path) -> None:
+    bundle = joined(tmp_path)
     frame = table(SPELLED)[[SPELLED[1], SPELLED[2], SPELLED[0]]]
     assert bundle.run(frame[1:2])[0].tolist() == ROWS[1:2].tolist()
     given: Any = [np.full((1, 1), number, np.float32) for number in ROWS[1][::-1]]
@@ -118,6 +124,17 @@ def test_a_row_of_a_table_is_run(tmp_path: Path) -> None:
         bundle.run(frame[1:2].drop(columns="weight"))
     with pytest.raises(GlowmcuError, match=r"expected float32\[1x1\], got float32\[2\]"):
         bundle.run(frame[:2])
+
+
+def test_arrays_are_run_by_the_names_of_inputs_in_any_order(tmp_path: Path) -> None:
+    bundle = joined(tmp_path)
+    given = {name: np.full((1, 1), ROWS[1][NAMES.index(name)]) for name in reversed(NAMES)}
+    for run in (bundle.run, bundle.session().run):
+        assert run(given, real=True)[0].tolist() == ROWS[1:2].tolist()
+    assert len(bundle.measure_all([given, given], on="host", real=True)) == 2
+    del given["weight"]
+    with pytest.raises(GlowmcuError, match="missing: 'weight' and is not an input: 'wait'"):
+        bundle.run({**given, "wait": np.ones((1, 1), np.float32)})
 
 
 def values(data: Any, graph: Graph | None = None) -> list[list[float]]:
