@@ -132,16 +132,10 @@ def _streamed_lines(bundle: Bundle) -> list[str]:
         return []
     entry = manifest.inputs[manifest.streamed_input]
     assert entry.rows is not None
-    saved = sum(
-        item.before_bytes - item.after_bytes
-        for item in bundle.memory_passes
-        if item.name == "push_input"
-    )
-    less = f", {count(saved)} B less than with all of it in the arena" if saved else ""
-    return [
-        f"  rows     {escape(entry.name)} comes in {count(entry.rows.count)} rows of "
-        f"{count(entry.rows.bytes)} B ({entry.rows.function}){less}"
-    ]
+    rows = entry.rows
+    pieces = f"{count(rows.count)} rows of {count(rows.bytes)} B ({rows.function})"
+    whole = f"the arena never holds all {count(rows.count * rows.bytes)} B"
+    return [f"  rows     {escape(entry.name)} comes in {pieces}: {whole}"]
 
 
 def simplification_sentences(entry: SimplificationEntry) -> list[str]:

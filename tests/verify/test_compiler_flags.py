@@ -52,7 +52,8 @@ def test_flags_of_firmware_change_no_result_of_int16(core_name: str, tmp_path: P
     compilation = compile_model(data, "net.tflite", Options("net", core=core_name))
     bundle = write_bundle(compilation, tmp_path / "net")
     text = "".join(path.read_text() for path in bundle.glob("*.[ch]"))
-    assert re.search(r"^GLOWMCU_NAKED static void glowmcu_wide_", text, re.MULTILINE)
+    naked = r"^GLOWMCU_NAKED static void glowmcu_(windows|vectors)_px_"
+    assert re.search(naked, text, re.MULTILINE)
     assert list(failures(bundle, core_name, TOGETHER)) == []
 
 
