@@ -16,7 +16,7 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.learning.contrast import with_contrast
 from glowmcu.learning.descent import Descent, learning_part
 from glowmcu.learning.fixed_point import with_fixed_point
-from glowmcu.learning.layers import TrainedLayer, trained_layers
+from glowmcu.learning.layers import TrainedLayer, trained_layers, with_own_constants
 from glowmcu.learning.losses import LossGradient, cross_entropy, squared_error
 from glowmcu.learning.neighbours import with_neighbours
 from glowmcu.learning.normality import with_normality
@@ -37,7 +37,7 @@ from glowmcu.training import Loss, Numbers, Training
 
 def with_training(graph: Graph, training: Training, file_name: str) -> Graph:
     """`graph`, that learns. Raises GM360 to GM363."""
-    graph = fold_constants.run(graph)
+    graph = with_own_constants(fold_constants.run(graph))
     _expect_one_result(graph, file_name)
     if training.is_contrastive:
         return with_contrast(graph, training, file_name)
