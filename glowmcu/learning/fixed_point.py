@@ -24,6 +24,7 @@ from glowmcu.gradient.fixed.layers import (
     layer_shape,
     weights_step,
 )
+from glowmcu.gradient.fixed.movement import as_slices
 from glowmcu.gradient.fixed.rules import fixed_rule_of
 from glowmcu.gradient.rules import NoGradient
 from glowmcu.ir.graph import Graph, Node, State, Value
@@ -223,7 +224,7 @@ class _Descent:
     def run(self, begun: FixedLoss, training: Training, file_name: str) -> None:
         """Raises GM361."""
         self._found = {begun.of: begun.gradient}
-        for node in reversed(self._graph.nodes):
+        for node in (part for each in reversed(self._graph.nodes) for part in as_slices(each)):
             given = self._found.pop(node.outputs[0], None)
             if given is None or node.outputs[0] not in self.inner:
                 continue
@@ -243,7 +244,8 @@ class _Descent:
                 )
 
     def _through(self, node: Node, given: FixedGradient) -> None:
-        if not all(is_stored(value) for value in (*node.inputs, *node.outputs)):
+        passed = [value for value in node.inputs if value in self.inner]
+        if not all(is_stored(value) for value in (*passed, *node.outputs)):
             raise NoGradient(f"{node.op.name} of {node.inputs[0].type}")
         parts = fixed_rule_of(node.op)(self._build, node, given)
         for value, part in zip(node.inputs, parts, strict=True):

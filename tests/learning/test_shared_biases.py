@@ -1,5 +1,5 @@
-"""Biases that layers share learn as one in int8, too, where each layer stores its own; equal ones of
-a file learn apart.
+"""Biases that layers share learn as one in int8, too, where each layer stores its own; equal ones
+of a file learn apart.
 """
 
 from __future__ import annotations
