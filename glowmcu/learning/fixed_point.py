@@ -122,15 +122,19 @@ def _of_shape(type_: TensorType, shape: Shape) -> TensorType:
 
 
 def with_fixed_point(
-    graph: Graph, layers: tuple[TrainedLayer, ...], training: Training, file_name: str
+    graph: Graph,
+    layers: tuple[TrainedLayer, ...],
+    result: Value,
+    training: Training,
+    file_name: str,
 ) -> Graph:
-    """`graph`, whose `layers` learn. Raises GM361, GM362."""
+    """`graph`, whose `layers` learn by the loss of `result`. Raises GM361, GM362."""
     parameters = _parameters(graph, layers, training, file_name)
     names = Names(value.name for value in (*graph.inputs, *graph.outputs))
     build = FixedBuilder("learning", STAGE)
     rate = setting("learning_rate", training.learning_rate)
     momentum = setting("momentum", training.momentum) if training.momentum else None
-    begun = fixed_loss(build, graph, training, names, file_name)
+    begun = fixed_loss(build, graph, result, training, names, file_name)
     nodes = _forward(graph, parameters)
     keeps = None if momentum is None else momentum.value
     descent = _Descent(graph, build, parameters, rate.value, keeps)
@@ -145,7 +149,7 @@ def with_fixed_point(
         **found, **{item.memory: item.velocity for item in memories},
         **{item: build.add(Assign(), item.value) for item in settings}, loss: shown,
     }  # fmt: skip
-    end = graph.results[0].type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
+    end = result.type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
     entry = told(training.loss.value, begun.arguments, shown, found, assigned, "fixed")
     return learning_graph(
         graph, (*nodes, *build.nodes), graph.outputs, begun.arguments, shown, assigned, entry, end
