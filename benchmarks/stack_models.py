@@ -97,6 +97,10 @@ def learners() -> Iterator[Model]:
         (fixed_models.dilated(), "last=5", "cross-entropy"),
         (fixed_models.pooled(), "last=3", "cross-entropy"),
         (fixed_models.separable(), "last=7", "cross-entropy"),
+        (fixed_models.decoder(), "last=5", "cross-entropy"),
+        (fixed_models.resized(), "last=5", "cross-entropy"),
+        (fixed_models.moving(), "last=5", "cross-entropy"),
+        (fixed_models.gathered(), "last=2", "cross-entropy"),
         (fixed_models.regression(), "last=2", "squared-error"),
     ):
         training = training_of(what, loss, numbers="fixed")

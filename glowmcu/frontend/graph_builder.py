@@ -132,6 +132,13 @@ class GraphBuilder:
         type_ = TensorType(data.shape, element_type_of(data.dtype), quantization)
         return self.add_known(Value(type_, name), data)
 
+    def add_made_of(self, constant: Value, data: Array) -> Value:
+        """A new constant in the place of another one, of its name and for what that stood."""
+        source = next(node.source for node in reversed(self.nodes) if constant in node.outputs)
+        is_whole = data.shape == constant.type.shape
+        type_ = constant.type if is_whole else TensorType(data.shape, constant.type.element)
+        return self.add_known(Value(type_, constant.name), data, source)
+
     def add_no_bias(self, channels: int, dtype: type[np.generic] = np.float32) -> Value:
         """Zeros in the place of a bias that the model does not have."""
         type_ = TensorType((channels,), element_type_of(np.dtype(dtype)))

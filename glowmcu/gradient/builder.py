@@ -21,6 +21,8 @@ from glowmcu.ops.tiling import BroadcastTo
 class Builder:
     """Collects `nodes` of a stage; their names begin with `prefix`."""
 
+    element = ElementType.F32
+
     def __init__(self, prefix: str = "gradient", stage: int = 0) -> None:
         self.nodes: list[Node] = []
         self._prefix = prefix
@@ -28,11 +30,11 @@ class Builder:
         self._constants: dict[tuple[str, Shape, bytes], Value] = {}
 
     def add(
-        self, op: Operation, *inputs: Value, element: ElementType = ElementType.F32, name: str = ""
+        self, op: Operation, *inputs: Value, element: ElementType | None = None, name: str = ""
     ) -> Value:
-        """The result of a new node."""
+        """The result of a new node, of what the builder is for unless `element` is given."""
         (shape,) = op.infer([value.type for value in inputs])
-        return self.add_typed(op, inputs, TensorType(shape, element), name)
+        return self.add_typed(op, inputs, TensorType(shape, element or self.element), name)
 
     def add_typed(
         self, op: Operation, inputs: Sequence[Value], type_: TensorType, name: str = ""

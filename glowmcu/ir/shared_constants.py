@@ -1,7 +1,8 @@
 """What constants of layers come from, as the `source` of a constant's node says it.
 
-Constants that were one, which each layer stores at scales of its own, can so learn as one. Zeros
-where the model has no bias are no parameter of it.
+Constants that were one, which each layer stores at scales of its own, can so learn as one. Equal
+ones of a file, which became one constant, learn apart. Zeros where the model has no bias are no
+parameter of it.
 """
 
 from __future__ import annotations
@@ -12,17 +13,28 @@ from glowmcu.ir.operation import Constant
 _SHARED = "shared constant"
 #: Of zeros where the model has no bias.
 NO_BIAS = "no bias"
+#: Of one that stands for equal ones.
+EQUAL = "equal constants"
 
 
 def source_of_stored(graph: Graph, value: Value) -> str:
     """For what is stored of a constant of `graph`; empty for a parameter that one node reads, and
-    for zeros: two layers' own, which a file has alike before it was trained, became one constant.
+    for zeros.
     """
-    op = graph.producers[value].op
-    are_zeros = isinstance(op, Constant) and not op.data.any()
-    if no_bias(graph, value) or are_zeros or len(graph.users[value]) < 2:
-        return no_bias(graph, value)
+    source = graph.producers[value].source
+    if source in (NO_BIAS, EQUAL):
+        return source
+    if stands_for_several(graph, value) or len(graph.users[value]) < 2:
+        return ""
     return f"{_SHARED} {graph.nodes.index(graph.producers[value])}: {value.name}"
+
+
+def stands_for_several(graph: Graph, value: Value) -> bool:
+    """Whether it is each reader's own: zeros of two layers, which a file has alike before it was
+    trained, some converters store once.
+    """
+    node = graph.producers[value]
+    return node.source == EQUAL or (isinstance(node.op, Constant) and not node.op.data.any())
 
 
 def no_bias(graph: Graph, value: Value) -> str:

@@ -32,10 +32,14 @@ class FixedLoss:
 
 
 def fixed_loss(
-    build: FixedBuilder, graph: Graph, training: Training, names: Names, file_name: str
+    build: FixedBuilder,
+    graph: Graph,
+    result: Value,
+    training: Training,
+    names: Names,
+    file_name: str,
 ) -> FixedLoss:
-    """Of the graph's only result. Raises GM362."""
-    (result,) = graph.results
+    """Of one of the graph's results. Raises GM362."""
     behind = _stored(graph, result)
     if training.loss is Loss.CROSS_ENTROPY:
         softmax = graph.producers.get(behind)

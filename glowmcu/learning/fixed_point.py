@@ -24,6 +24,7 @@ from glowmcu.gradient.fixed.layers import (
     layer_shape,
     weights_step,
 )
+from glowmcu.gradient.fixed.movement import as_slices
 from glowmcu.gradient.fixed.rules import fixed_rule_of
 from glowmcu.gradient.rules import NoGradient
 from glowmcu.ir.graph import Graph, Node, State, Value
@@ -121,15 +122,19 @@ def _of_shape(type_: TensorType, shape: Shape) -> TensorType:
 
 
 def with_fixed_point(
-    graph: Graph, layers: tuple[TrainedLayer, ...], training: Training, file_name: str
+    graph: Graph,
+    layers: tuple[TrainedLayer, ...],
+    result: Value,
+    training: Training,
+    file_name: str,
 ) -> Graph:
-    """`graph`, whose `layers` learn. Raises GM361, GM362."""
+    """`graph`, whose `layers` learn by the loss of `result`. Raises GM361, GM362."""
     parameters = _parameters(graph, layers, training, file_name)
     names = Names(value.name for value in (*graph.inputs, *graph.outputs))
     build = FixedBuilder("learning", STAGE)
     rate = setting("learning_rate", training.learning_rate)
     momentum = setting("momentum", training.momentum) if training.momentum else None
-    begun = fixed_loss(build, graph, training, names, file_name)
+    begun = fixed_loss(build, graph, result, training, names, file_name)
     nodes = _forward(graph, parameters)
     keeps = None if momentum is None else momentum.value
     descent = _Descent(graph, build, parameters, rate.value, keeps)
@@ -144,7 +149,7 @@ def with_fixed_point(
         **found, **{item.memory: item.velocity for item in memories},
         **{item: build.add(Assign(), item.value) for item in settings}, loss: shown,
     }  # fmt: skip
-    end = graph.results[0].type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
+    end = result.type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
     entry = told(training.loss.value, begun.arguments, shown, found, assigned, "fixed")
     return learning_graph(
         graph, (*nodes, *build.nodes), graph.outputs, begun.arguments, shown, assigned, entry, end
@@ -223,7 +228,7 @@ class _Descent:
     def run(self, begun: FixedLoss, training: Training, file_name: str) -> None:
         """Raises GM361."""
         self._found = {begun.of: begun.gradient}
-        for node in reversed(self._graph.nodes):
+        for node in (part for each in reversed(self._graph.nodes) for part in as_slices(each)):
             given = self._found.pop(node.outputs[0], None)
             if given is None or node.outputs[0] not in self.inner:
                 continue
@@ -243,7 +248,8 @@ class _Descent:
                 )
 
     def _through(self, node: Node, given: FixedGradient) -> None:
-        if not all(is_stored(value) for value in (*node.inputs, *node.outputs)):
+        passed = [value for value in node.inputs if value in self.inner]
+        if not all(is_stored(value) for value in (*passed, *node.outputs)):
             raise NoGradient(f"{node.op.name} of {node.inputs[0].type}")
         parts = fixed_rule_of(node.op)(self._build, node, given)
         for value, part in zip(node.inputs, parts, strict=True):

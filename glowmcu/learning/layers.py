@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from glowmcu.errors import ExitCode, error
 from glowmcu.ir.graph import Graph, Node, Value
-from glowmcu.ir.shared_constants import no_bias, origin_of
+from glowmcu.ir.shared_constants import no_bias, origin_of, stands_for_several
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 from glowmcu.ops.transpose_conv import TransposeConv2D
@@ -22,6 +22,25 @@ _PARAMETERS = {
     TransposeConv2D: (1, 2),
     BatchMatMul: (1,),
 }
+
+
+def with_own_constants(graph: Graph) -> Graph:
+    """The graph in which a constant that stands for several is one for each layer that reads it as
+    a parameter.
+    """
+    nodes, taken = list[Node](), set[Value]()
+    for node in graph.nodes:
+        inputs = list(node.inputs)
+        for at in _PARAMETERS.get(type(node.op), ()):
+            value = inputs[at]
+            if graph.constant_data(value) is None or not stands_for_several(graph, value):
+                continue
+            if value in taken:
+                inputs[at] = Value(value.type, value.name)
+                nodes.append(replace(graph.producers[value], outputs=(inputs[at],)))
+            taken.add(value)
+        nodes.append(replace(node, inputs=tuple(inputs)) if inputs != list(node.inputs) else node)
+    return graph.replace(nodes)
 
 
 @dataclass(frozen=True)

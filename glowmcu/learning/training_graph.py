@@ -7,6 +7,8 @@ states:  parameters, their momenta, `learning_rate` f32[1], `momentum` f32[1], t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from glowmcu.errors import ExitCode, GlowmcuError, error
@@ -16,12 +18,12 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.learning.contrast import with_contrast
 from glowmcu.learning.descent import Descent, learning_part
 from glowmcu.learning.fixed_point import with_fixed_point
-from glowmcu.learning.layers import TrainedLayer, trained_layers
+from glowmcu.learning.layers import TrainedLayer, trained_layers, with_own_constants
 from glowmcu.learning.losses import LossGradient, cross_entropy, squared_error
 from glowmcu.learning.neighbours import with_neighbours
 from glowmcu.learning.normality import with_normality
 from glowmcu.learning.prototypes import with_prototypes
-from glowmcu.learning.real_part import RealPart
+from glowmcu.learning.real_part import RealPart, part_behind
 from glowmcu.learning.stage import (
     FLAG,
     ONE,
@@ -37,30 +39,45 @@ from glowmcu.training import Loss, Numbers, Training
 
 def with_training(graph: Graph, training: Training, file_name: str) -> Graph:
     """`graph`, that learns. Raises GM360 to GM363."""
-    graph = fold_constants.run(graph)
-    _expect_one_result(graph, file_name)
+    graph = with_own_constants(fold_constants.run(graph))
+    _expect_learnable(graph, file_name)
+    if training.has_gradient and not training.is_contrastive:
+        return _with_gradient(graph, training, file_name)
+    _only(graph, graph.results, file_name)
     if training.is_contrastive:
         return with_contrast(graph, training, file_name)
     if training.prototypes:
         return with_prototypes(graph, training.prototypes, file_name)
     if training.neighbours is not None:
         return with_neighbours(graph, *training.neighbours, file_name)
-    if training.normality:
-        return with_normality(graph, file_name)
+    return with_normality(graph, file_name)
+
+
+def _with_gradient(graph: Graph, training: Training, file_name: str) -> Graph:
+    """By the loss of the only output that the layers have influence on."""
     layers = trained_layers(graph, training, file_name)
+    reached = {
+        value
+        for node in part_behind(graph, {layer.node: None for layer in layers})
+        for value in node.outputs
+    }
+    result = _only(graph, [value for value in graph.results if value in reached], file_name)
     if training.numbers is not Numbers.FLOAT32:
         try:
-            return with_fixed_point(graph, layers, training, file_name)
+            return with_fixed_point(graph, layers, result, training, file_name)
         except GlowmcuError:
             if training.numbers is Numbers.FIXED:
                 raise
-    return _with_real_numbers(graph, layers, training, file_name)
+    return _with_real_numbers(graph, layers, result, training, file_name)
 
 
 def _with_real_numbers(
-    graph: Graph, layers: tuple[TrainedLayer, ...], training: Training, file_name: str
+    graph: Graph,
+    layers: tuple[TrainedLayer, ...],
+    result: Value,
+    training: Training,
+    file_name: str,
 ) -> Graph:
-    (result,) = graph.results
     states, real = learning_part(graph, layers, result, "the output", file_name)
     names = Names(value.name for value in (*graph.inputs, *graph.outputs))
     build = Builder("learning", STAGE)
@@ -76,7 +93,8 @@ def _with_real_numbers(
     return learning_graph(graph, nodes, real.outputs, arguments, shown, assigned, entry, end)
 
 
-def _expect_one_result(graph: Graph, file_name: str) -> None:
+def _expect_learnable(graph: Graph, file_name: str) -> None:
+    """Raises GM363."""
     if graph.rates:
         raise error(
             "GM363",
@@ -93,15 +111,21 @@ def _expect_one_result(graph: Graph, file_name: str) -> None:
             "leave out --train",
             ExitCode.UNSUPPORTED,
         )
-    if len(graph.results) != 1:
-        names = ", ".join(value.name for value in graph.results)
-        raise error(
-            "GM362",
-            f"a loss is of one output, and the model has {len(graph.results)}: {names}",
-            file_name,
-            "export the model with the output that is to learn",
-            ExitCode.UNSUPPORTED,
-        )
+
+
+def _only(graph: Graph, results: Sequence[Value], file_name: str) -> Value:
+    """Of what learning has influence on. Raises GM362."""
+    if len(results) == 1:
+        return results[0]
+    shown = ", ".join(value.name for value in results or graph.results)
+    raise error(
+        "GM362",
+        f"a loss is of one output, and what learns has influence on {len(results)}: {shown}",
+        file_name,
+        "let layers learn, by their names, that have influence on one output; or export the model "
+        "with the output that is to learn",
+        ExitCode.UNSUPPORTED,
+    )
 
 
 def _loss(

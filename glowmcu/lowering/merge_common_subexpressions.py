@@ -1,5 +1,5 @@
 """Nodes that compute the same from the same operands become one; equal constants, too, but for a
-bias of zeros and none.
+bias of zeros and none. The constant that stands for equal ones says so, since they learn apart.
 
 Operators are equal when all attributes are, to the bit; types must be equal as well, since scales
 are part of a node's meaning.
@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from glowmcu.ir.equality import operation_key
 from glowmcu.ir.graph import Graph, Node, Value
-from glowmcu.ir.shared_constants import NO_BIAS
+from glowmcu.ir.operation import Constant
+from glowmcu.ir.shared_constants import EQUAL, NO_BIAS
 
 
 def run(graph: Graph) -> Graph:
@@ -20,15 +21,18 @@ def run(graph: Graph) -> Graph:
     outputs = set(graph.outputs)
     merged: dict[Value, Value] = {}
     first: dict[Hashable, Node] = {}
-    nodes: list[Node] = []
+    nodes, equal = list[Node](), set[Node]()
     for old in graph.nodes:
         node = _renamed(old, merged)
         key = _key(node)
         if key in first and outputs.isdisjoint(node.outputs):
             merged.update(zip(node.outputs, first[key].outputs, strict=True))
+            if isinstance(node.op, Constant) and node.source != NO_BIAS:
+                equal.add(first[key])
             continue
         first.setdefault(key, node)
         nodes.append(node)
+    nodes = [replace(node, source=EQUAL) if node in equal else node for node in nodes]
     return graph.replace(nodes) if merged else graph
 
 

@@ -174,6 +174,11 @@ class ParameterStep(Operation):
         """Of the layer's result, that learn."""
         return kept.shape[0]
 
+    def pixels(self, signature: Signature) -> int:
+        """That a sum is of."""
+        _, height, width, _ = signature.inputs[1].shape
+        return height * width
+
     def verify(self, signature: Signature) -> None:
         kept, gradient, common, factors, rate, *more = signature.inputs
         expect_gradient(gradient, common)
@@ -188,8 +193,7 @@ class ParameterStep(Operation):
             raise OperationError(f"expected factors of i32 and a rate, got {factors} and {rate}")
         if more:
             expect_stored(more[0])
-        pixels = gradient.shape[1] * gradient.shape[2]
-        most = pixels * (1 if is_bias else 255) << self.taken
+        most = self.pixels(signature) * (1 if is_bias else 255) << self.taken
         if not 1 <= self.taken <= BITS or most >= SUM_END:
             raise OperationError(f"sums of gradients can reach {most}")
 

@@ -32,6 +32,9 @@ from glowmcu.ops.block_gradient import (
 from glowmcu.ops.block_gradient import is_packed as has_packed
 from glowmcu.ops.registry import operation
 
+#: Of scales of two gradients of a value.
+MOST_POWER = 2**10
+
 Pair = tuple[int, int]
 Padding = tuple[int, int, int, int]
 
@@ -107,12 +110,15 @@ def _expect_packed(is_packed: bool, signature: Signature) -> None:
 @operation("gradient_sum")
 @dataclass(frozen=True)
 class GradientSum(Operation):
-    """Operands: two gradients of a value, i16 with exponent and peak each, of which shares of 2^15
-    are added. Results: the sum, and exponent and peak of that.
+    """Operands: two gradients of a value, i16 with exponent and peak each, of which shares of 2^15,
+    times 2^power, are added. Results: the sum with as many bits as its magnitudes surely fit, and
+    exponent and peak of that.
     """
 
     share_a: int = 32767
     share_b: int = 32767
+    power_a: int = 0
+    power_b: int = 0
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         a, _, b, _ = inputs
@@ -128,6 +134,8 @@ class GradientSum(Operation):
             raise OperationError("expected gradients of i16")
         if max(abs(self.share_a), abs(self.share_b)) >= 2**15:
             raise OperationError(f"no shares of 2^15: {self.share_a}, {self.share_b}")
+        if max(abs(self.power_a), abs(self.power_b)) > MOST_POWER:
+            raise OperationError(f"no powers of 2: {self.power_a}, {self.power_b}")
 
     def in_place(self, signature: Signature) -> tuple[int, ...]:
         return (0, 2)
@@ -136,10 +144,14 @@ class GradientSum(Operation):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         a, common_a, b, common_b = inputs
-        exponent = max(int(common_a[0]), int(common_b[0])) + 1
+        own = int(common_a[0]) + self.power_a, int(common_b[0]) + self.power_b
+        # Of one that is 0 everywhere the exponent says nothing.
+        lengths = int(common_a[1]).bit_length(), int(common_b[1]).bit_length()
+        tops = [each + length for each, length in zip(own, lengths, strict=True) if length]
+        exponent = max(tops, default=own[0]) - (BITS - 1)
         total = np.zeros(a.shape, np.int64)
-        for numbers, common, share in ((a, common_a, self.share_a), (b, common_b, self.share_b)):
-            shift = min(15 + exponent - int(common[0]), 30)
+        for numbers, each, share in ((a, own[0], self.share_a), (b, own[1], self.share_b)):
+            shift = min(max(15 + exponent - each, 0), 30)
             total += rounded_shift(numbers.astype(np.int64) * share, shift)
         found = total.astype(np.int16)
         return found, shared(exponent, found)
@@ -194,6 +206,12 @@ class InputGradient(Windowed):
         """By the padded image: float64 (height, width, channels), exact."""
         raise AssertionError(f"{type(self).__name__} has no sums")
 
+    def image_sums(self, gradient: Array, weights: Array) -> Array:
+        """By the image."""
+        top, left = self.padding[:2]
+        padded = self._sums(gradient, weights)
+        return padded[top : top + self.height, left : left + self.width]
+
     def magnitudes(self, weights: Array) -> Int64Array:
         """Sums of the magnitudes of all weights that an input channel meets."""
         raise AssertionError(f"{type(self).__name__} has no sums")
@@ -230,10 +248,8 @@ class InputGradient(Windowed):
         gradient, common, weights = inputs
         exponent, peak = (int(number) for number in common)
         shift = excess(peak * int(self.magnitudes(weights).max(initial=0)), self.bits)
-        top, left = self.padding[:2]
         numbers = numbers_of(gradient[0]).astype(np.float64)
-        padded = self._sums(numbers, weights.astype(np.float64))
-        sums = padded[top : top + self.height, left : left + self.width].astype(np.int64)
+        sums = self.image_sums(numbers, weights.astype(np.float64)).astype(np.int64)
         found = rounded_shift(sums, shift)[np.newaxis]
         return made_gradient(exponent + shift, found, self.is_packed)
 

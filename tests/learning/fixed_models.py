@@ -12,10 +12,13 @@ from glowmcu.frontend.tflite.writer_tables import TensorRef
 
 @dataclass
 class Network:
-    """Adds layers behind each other; scales are such that results fill most of what 8 bits hold."""
+    """Adds layers behind each other; scales are such that results fill most of what 8 bits hold,
+    of layers with windows divided by `gain`.
+    """
 
     shape: tuple[int, ...]
     seed: int = 0
+    gain: float = 1.0
     model: ModelBuilder = field(default_factory=ModelBuilder)
     count: int = 0
 
@@ -55,7 +58,7 @@ class Network:
             for size, taps in zip((height, width), kernel, strict=True)
         ]
         products = kernel[0] * kernel[1] * (1 if multiplier else channels)
-        scale = self.scale * 0.45 * products**0.5
+        scale = self.scale * 0.45 * products**0.5 / self.gain
         point = -128 if activation == "RELU" else 5
         y = self._result((1, *sizes, depth), scale, point)
         options: dict[str, int | str] = {
@@ -80,9 +83,10 @@ class Network:
         return self
 
     def greatest(
-        self, kernel: tuple[int, int], stride: int, padding: str = "SAME", activation: str = "NONE"
-    ) -> Network:
-        """MAX_POOL_2D."""
+        self, kernel: tuple[int, int], stride: int, padding: str = "SAME", activation: str = "NONE",
+        kind: str = "MAX_POOL_2D",
+    ) -> Network:  # fmt: skip
+        """MAX_POOL_2D or AVERAGE_POOL_2D."""
         _, height, width, channels = self.shape
         sizes = [
             -(-size // stride) if padding == "SAME" else (size - taps) // stride + 1
@@ -93,7 +97,93 @@ class Network:
             "padding": padding, "stride_h": stride, "stride_w": stride, "filter_height": kernel[0],
             "filter_width": kernel[1], "fused_activation_function": activation,
         }  # fmt: skip
-        self.model.op("MAX_POOL_2D", [self.at], [y], options)
+        self.model.op(kind, [self.at], [y], options)
+        self.at = y
+        return self
+
+    def spread(
+        self, depth: int, kernel: tuple[int, int], stride: int, padding: str = "SAME",
+        activation: str = "RELU",
+    ) -> Network:  # fmt: skip
+        """TRANSPOSE_CONV."""
+        _, height, width, channels = self.shape
+        w, b = self._weights((depth, *kernel, channels), 0)
+        sizes = [
+            size * stride + (0 if padding == "SAME" else max(taps - stride, 0))
+            for size, taps in zip((height, width), kernel, strict=True)
+        ]
+        shape = self.model.constant(f"size{self.count}", np.array([1, *sizes, depth], np.int32))
+        scale = self.scale * 0.5 * (channels * kernel[0] * kernel[1]) ** 0.5 / stride / self.gain
+        y = self._result((1, *sizes, depth), scale, -128 if activation == "RELU" else 5)
+        options: dict[str, int | str] = {
+            "padding": padding, "stride_h": stride, "stride_w": stride,
+            "fused_activation_function": activation,
+        }  # fmt: skip
+        self.model.op("TRANSPOSE_CONV", [shape, w, self.at, b], [y], options)
+        self.at = y
+        return self
+
+    def resized(self, kind: str, size: tuple[int, int], **flags: bool) -> Network:
+        """RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR."""
+        given = self.model.constant(f"size{self.count}", np.array(size, np.int32))
+        y = self._result((1, *size, self.shape[3]), self.scale, self.point)
+        self.model.op(kind, [self.at, given], [y], dict(flags))
+        self.at = y
+        return self
+
+    def average(
+        self, kernel: tuple[int, int], stride: int, padding: str = "SAME", activation: str = "NONE"
+    ) -> Network:
+        """AVERAGE_POOL_2D."""
+        return self.greatest(kernel, stride, padding, activation, "AVERAGE_POOL_2D")
+
+    def joined(self, other: TensorRef) -> Network:
+        """Side by side with what has as many channels at other scales."""
+        shape, parts = self.shape, [self.at, other]
+        for at, each in enumerate(parts):
+            scale = self.scale if at else 1.8 * self.scale
+            parts[at] = self._result(shape, scale, -50)
+            self.model.op("QUANTIZE", [each], [parts[at]], {})
+        y = self._result((*shape[:3], 2 * shape[3]), self.scale, -50)
+        self.model.op("CONCATENATION", parts, [y],
+                      {"axis": 3, "fused_activation_function": "NONE"})  # fmt: skip
+        self.at = y
+        return self
+
+    def moved(self) -> Network:
+        """Padded, cut, and axes changed: the first columns, and rows as columns."""
+        _, height, width, channels = self.shape
+        build, number = self.model, self.count
+        around = build.constant(f"around{number}", np.int32([[0, 0], [1, 0], [0, 2], [0, 0]]))
+        y = self._result((1, height + 1, width + 2, channels), self.scale, self.point)
+        build.op("PAD", [self.at, around], [y], {})
+        places = ([0, 0, 0, 0], [1, height + 1, width, channels], [1, 2, 1, 1])
+        ends = [build.constant(f"end{number}/{n}", np.int32(each)) for n, each in enumerate(places)]
+        rows = -(-(height + 1) // 2)
+        cut = self._result((1, rows, width, channels), self.scale, self.point)
+        build.op("STRIDED_SLICE", [y, *ends], [cut], {})
+        order = build.constant(f"order{number}", np.int32([0, 2, 1, 3]))
+        y = self._result((1, width, rows, channels), self.scale, self.point)
+        build.op("TRANSPOSE", [cut, order], [y], {})
+        self.at = y
+        return self
+
+    def halves(self) -> Network:
+        """Split by channels, the second one through a convolution, and together again."""
+        _, height, width, channels = self.shape
+        axis = self.model.constant(f"axis{self.count}", np.array(3, np.int32))
+        part = (1, height, width, channels // 2)
+        first, second = (self._result(part, self.scale, self.point) for _ in range(2))
+        self.model.op("SPLIT", [axis, self.at], [first, second], {"num_splits": 2})
+        self.at = second
+        return self.convolution(channels // 2, (3, 1), activation="NONE").joined(first)
+
+    def taken(self, count: int) -> Network:
+        """Rows of the image at places that a second input says."""
+        _, _, width, channels = self.shape
+        places = self.model.input("places", (1, count), "int32")
+        y = self._result((1, count, width, channels), self.scale, self.point)
+        self.model.op("GATHER", [self.at, places], [y], {"axis": 1, "batch_dims": 1})
         self.at = y
         return self
 
@@ -161,6 +251,37 @@ def pooled() -> bytes:
     made.convolution(6, (3, 3)).greatest((2, 2), 2).convolution(5, (3, 2), activation="NONE")
     made.greatest((3, 3), 1, activation="RELU6").convolution(7, (1, 1)).greatest((3, 2), 2, "VALID")
     return made.flat().classes(4)
+
+
+def decoder() -> bytes:
+    """As U-Nets are: down and up again, by transposed convolutions and resizing, with what was
+    there before.
+    """
+    made = Network((1, 8, 6, 3), seed=5, gain=2.0).convolution(6, (3, 3))
+    before = made.at
+    made.average((3, 3), 2).convolution(5, (3, 3)).spread(6, (2, 2), 2).joined(before)
+    return made.spread(5, (3, 3), 1, "VALID", "NONE").average((2, 3), 2).mean().classes(4)
+
+
+def resized() -> bytes:
+    """Nearest pixels and means of them, larger and smaller, by all rules of where pixels lie."""
+    made = Network((1, 6, 5, 3), seed=6, gain=1.8).convolution(6, (3, 3))
+    made.resized("RESIZE_NEAREST_NEIGHBOR", (12, 10)).convolution(5, (3, 3), stride=2)
+    made.resized("RESIZE_BILINEAR", (12, 10), half_pixel_centers=True).convolution(5, (3, 2))
+    made.resized("RESIZE_BILINEAR", (7, 13), align_corners=True).convolution(4, (1, 1))
+    return made.resized("RESIZE_NEAREST_NEIGHBOR", (5, 4)).mean().classes(4)
+
+
+def moving() -> bytes:
+    """Parts of images, halves of channels, other orders of axes, transposed in large steps."""
+    made = Network((1, 7, 6, 3), seed=7, gain=1.4).convolution(6, (3, 3)).moved().halves()
+    made.spread(3, (2, 3), 3, "VALID").convolution(6, (3, 3), stride=2)
+    return made.mean().classes(3)
+
+
+def gathered() -> bytes:
+    """Rows at places that are an input."""
+    return Network((1, 6, 4, 3), seed=8).convolution(6, (3, 3)).taken(9).mean().classes(3)
 
 
 def regression() -> bytes:

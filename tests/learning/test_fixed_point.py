@@ -20,7 +20,16 @@ from glowmcu.pipeline import application_graph
 from glowmcu.training import training_of
 from glowmcu.verify.executors import executor
 from glowmcu.verify.host import HostSession
-from tests.learning.fixed_models import dilated, pooled, regression, separable, windows
+from tests.learning.fixed_models import (
+    decoder,
+    dilated,
+    moving,
+    pooled,
+    regression,
+    resized,
+    separable,
+    windows,
+)
 from tests.learning.test_learning_bundles import DIGITS, GESTURES, learnt, samples
 from tests.learning.test_training_graph import onnx_graph
 from tests.support.forced_variant import SANITIZED
@@ -32,6 +41,9 @@ MODELS = {
     "regression": regression,
     "pooled": pooled,
     "separable": separable,
+    "decoder": decoder,
+    "resized": resized,
+    "moving": moving,
 }
 
 
@@ -64,6 +76,7 @@ CASES = [
     ("windows", "last=1"), ("windows", "last=4"), ("windows", "bias"), ("windows", "last=2,bias"),
     ("dilated", "last=5"), ("dilated", "last=3"), ("digits", "last=3"), ("pooled", "last=4"),
     ("pooled", "last=4,bias"), ("separable", "last=7"), ("separable", "last=6,bias"),
+    ("decoder", "last=5"), ("decoder", "last=3,bias"), ("resized", "last=5"), ("moving", "last=5"),
 ]  # fmt: skip
 
 
@@ -80,8 +93,11 @@ def test_c_learns_what_the_graph_learns_to_the_bit(name: str, what: str, tmp_pat
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0plus"])
 @pytest.mark.parametrize(
     ("name", "what"),
-    [("windows", "last=4"), ("dilated", "last=5"), ("pooled", "last=4"), ("separable", "last=7")],
-)
+    [
+        ("windows", "last=4"), ("dilated", "last=5"), ("pooled", "last=4"), ("separable", "last=7"),
+        ("decoder", "last=5"), ("resized", "last=5"), ("moving", "last=5"),
+    ],
+)  # fmt: skip
 @pytest.mark.arm
 def test_cores_learn_the_same_bits(core: str, name: str, what: str, tmp_path: Path) -> None:
     bundle = compiled(tmp_path, name, what, learning_rate=0.05)
@@ -145,8 +161,12 @@ def fixed_steps(name: str, what: str, x: Array, number: int) -> dict[str, Array]
 
 
 @pytest.mark.parametrize(
-    ("name", "what"), [("windows", "last=4"), ("dilated", "last=5"), ("pooled", "last=4")]
-)
+    ("name", "what"),
+    [
+        ("windows", "last=4"), ("dilated", "last=5"), ("pooled", "last=4"), ("decoder", "last=5"),
+        ("resized", "last=5"), ("moving", "last=5"),
+    ],
+)  # fmt: skip
 def test_steps_are_those_of_real_numbers_in_direction_and_length(name: str, what: str) -> None:
     """Of several samples together, since each rounds on its way through the layers."""
     total: dict[str, tuple[float, float, float]] = {}

@@ -14,6 +14,7 @@ from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import Session
 from glowmcu.ir.operation import Array
+from glowmcu.learning.layers import trained_layers
 from glowmcu.pipeline import application_graph
 from glowmcu.quant.request import QuantizationRequest
 from glowmcu.quant.sample_source import SampleSource
@@ -130,6 +131,27 @@ def test_int8_layers_whose_file_has_no_bias_learn_none(numbers: str) -> None:
     losses = [float(session.run([given, np.int32([1])])[1][0]) for _ in range(5)]
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize(("kind", "layers"), [("CONV_2D", 1), ("DEPTHWISE_CONV_2D", 2)])
+def test_layers_whose_weights_are_beyond_int8_have_no_bias_either(kind: str, layers: int) -> None:
+    """Parts of a filter, filters aside, and filters that give one number whatever they see."""
+    model, is_plain = ModelBuilder(), kind == "CONV_2D"
+    shape = (8, 2, 2, 8) if is_plain else (1, 2, 2, 8)
+    weights = np.random.default_rng(6).integers(60, 141, shape).astype(np.uint8)
+    filters = weights if is_plain else np.moveaxis(weights, 3, 0)
+    filters[0, :, 0], filters[0, :, 1], filters[1] = 250, 60, 255
+    x, w = model.input("x", (1, 3, 3, 8), "uint8", 0.04, 0), model.constant("w", weights, 0.01, 100)
+    out = model.tensor("y", (1, 2, 2, 8), "uint8", 0.013, 255)
+    options: dict[str, Any] = {"padding": "VALID", "stride_w": 1, "stride_h": 1}
+    if not is_plain:
+        options["depth_multiplier"] = 1
+    model.op(kind, [x, w], [out], options)
+    model.output(out)
+    graph, asked = application_graph(model.finish(), "m.tflite")[0], training_of(f"last={layers}")
+    assert asked is not None
+    found = trained_layers(graph, asked, "m.tflite")
+    assert [word for layer in found for _, word in layer.parameters] == ["weights"] * layers
 
 
 def _two_layers() -> bytes:

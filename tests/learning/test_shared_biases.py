@@ -1,4 +1,6 @@
-"""Biases that layers share learn as one in int8, too, where each layer stores its own."""
+"""Biases that layers share learn as one in int8, too, where each layer stores its own; equal ones
+of a file learn apart.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import glowmcu
+from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import Session, run_graph
@@ -23,8 +26,8 @@ onnx = pytest.importorskip("onnx", reason="pip install onnx")
 SAMPLES = np.random.default_rng(2).standard_normal((32, 1, 4)).astype(np.float32)
 
 
-def model(own_zeros: bool = False) -> bytes:
-    """Two dense layers with weights of their own and one bias, or one of zeros each."""
+def model(own: float | None = None) -> bytes:
+    """Two dense layers with weights of their own and one bias, or one of this number each."""
     node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
     random = np.random.default_rng(1)
     arrays = {
@@ -32,12 +35,12 @@ def model(own_zeros: bool = False) -> bytes:
         "w2": random.normal(0, 0.3, (4, 4)).astype(np.float32),
         "b": np.float32([0.2, -0.1, 0.4, 0.3]),
     }
-    if own_zeros:
-        arrays |= {"b": np.zeros(4, np.float32), "b2": np.zeros(4, np.float32)}
+    if own is not None:
+        arrays |= {"b": np.full(4, own, np.float32), "b2": np.full(4, own, np.float32)}
     nodes = [
         node("Gemm", ["x", "w1", "b"], ["h"], "first"),
         node("Relu", ["h"], ["r"], "relu"),
-        node("Gemm", ["r", "w2", "b2" if own_zeros else "b"], ["y"], "second"),
+        node("Gemm", ["r", "w2", "b" if own is None else "b2"], ["y"], "second"),
     ]
     initializers = [onnx.numpy_helper.from_array(data, name) for name, data in arrays.items()]
     inputs, outputs = [value("x", 1, (1, 4))], [value("y", 1, (1, 4))]
@@ -92,14 +95,45 @@ def test_in_fixed_point_all_move_by_the_gradients_of_all() -> None:
         np.testing.assert_allclose(real, wanted, atol=0.1 * np.abs(wanted).max())
 
 
+@pytest.mark.parametrize("own", [0.0, 0.25])
 @pytest.mark.parametrize("numbers", ["float32", "fixed"])
-def test_zeros_that_a_file_has_for_each_layer_learn_apart(numbers: str) -> None:
+def test_equal_biases_that_a_file_has_for_each_layer_learn_apart(numbers: str, own: float) -> None:
     """Equal constants are merged before there is a quantization."""
     request = QuantizationRequest(samples=SampleSource(SAMPLES))
     inputs = InputOptions(training=training_of("bias", learning_rate=0.05, numbers=numbers))
-    graph, _ = application_graph(model(own_zeros=True), "m.onnx", request, inputs=inputs)
-    first, second = moved(graph).values()
-    assert (first != second).any()
+    graph, _ = application_graph(model(own), "m.onnx", request, inputs=inputs)
+    apart, _ = application_graph(model(own), "m.onnx", inputs=InputOptions(
+        training=training_of("bias", learning_rate=0.05, numbers="float32")))  # fmt: skip
+    if numbers == "fixed":
+        first, second = moved(graph).values()
+        assert (first != second).any()
+        return
+    for found, wanted in zip(moved(graph).values(), moved(apart).values(), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=0.1 * np.abs(wanted).max())
+
+
+def _float_file(bias: float) -> bytes:
+    """Two layers of .tflite whose biases are one tensor, as converters store equal ones."""
+    build, random = ModelBuilder(), np.random.default_rng(1)
+    x, both = build.input("x", (1, 4), "float32"), np.full(4, bias, np.float32)
+    shared = build.constant("b", both)
+    for name in ("h", "y"):
+        weights = build.constant(f"{name}/w", random.normal(0, 0.5, (4, 4)).astype(np.float32))
+        y = build.tensor(name, (1, 4), "float32")
+        build.op("FULLY_CONNECTED", [x, weights, shared], [y], {})
+        x = y
+    build.output(x)
+    return build.finish()
+
+
+@pytest.mark.parametrize(("bias", "count"), [(0.0, 2), (0.25, 1)])
+def test_zeros_that_a_file_stores_once_are_each_layers_own(bias: float, count: int) -> None:
+    """As in int8; what is no zero is one parameter."""
+    inputs = InputOptions(training=training_of("bias", numbers="float32"))
+    graph, _ = application_graph(_float_file(bias), "m.tflite", inputs=inputs)
+    names = [s.value.name for s in graph.states if s.value.name.endswith("/bias")]
+    assert len(set(names)) == count
+    assert len(moved(graph)) == count
 
 
 def test_a_layer_in_front_that_shares_biases_learns_with_the_last() -> None:

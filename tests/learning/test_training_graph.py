@@ -216,7 +216,7 @@ def test_constants_that_layers_share_learn_together() -> None:
     build, random = Builder("m"), np.random.default_rng(0)
     x = Value(TensorType((1, 4), ElementType.F32), "x")
     weights = build.constant(random.standard_normal((4, 4)).astype(np.float32))
-    bias = build.constant(np.zeros(4, np.float32))
+    bias = build.constant(np.ones(4, np.float32))
     hidden = build.add(Tanh(), build.add(FullyConnected(), x, weights, bias))
     y = build.add(FullyConnected(), hidden, weights, bias)
     plain = Graph("m", (x,), tuple(build.nodes), (y,))

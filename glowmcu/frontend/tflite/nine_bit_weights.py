@@ -130,7 +130,7 @@ def _settled(
         return offsets, given, None
     less = layer.without_constant_filters(known, result)
     if not np.array_equal(less.bias, layer.bias):
-        given[2] = state.add_constant(less.bias, bias.name, bias.type.quantization)
+        given[2] = state.builder.add_made_of(bias, less.bias)
     return less.offsets, given, result
 
 
@@ -257,7 +257,7 @@ def _emit_depthwise(
         one = slice(filter_, filter_ + 1)
         (channel,) = _taken(state, op, x, np.array([filter_ // multiplier]))
         image = _joined(state, op, [channel] * len(parts))
-        some = state.add_constant(state.builder.known[bias][one], bias.name)
+        some = state.builder.add_made_of(bias, state.builder.known[bias][one])
         those = [image, _constant(state, operands, stacked[one]), some]
         starts = state.add_constant(np.array([0, 0, 0, filter_], np.int32), f"{bias.name}/start")
         written = [result, state.emit_inner(op, windows, those, type_), starts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -45,8 +46,20 @@ class FixedGradient:
         return block_gradient.is_packed(self.numbers.type)
 
 
+class _NumbersBuilder(Builder):
+    """Adds nodes that move numbers to those of another builder."""
+
+    element = ElementType.I16
+
+
 class FixedBuilder(Builder):
     """Collects nodes of gradients in fixed point."""
+
+    def of_numbers(self) -> Builder:
+        """Who adds what moves the numbers of a gradient to the same nodes."""
+        moving = _NumbersBuilder(self._prefix, self._stage)
+        moving.nodes = self.nodes
+        return moving
 
     def add_all(
         self, op: Operation, inputs: Sequence[Value], types: Sequence[TensorType]
@@ -107,16 +120,21 @@ class FixedBuilder(Builder):
     def total(self, a: FixedGradient, b: FixedGradient, stored: Value) -> FixedGradient:
         """The sum of two gradients of a value."""
         a, b = self.whole(a, stored), self.whole(b, stored)
-        most = max(abs(a.scale), abs(b.scale))
-        shares = [round(_WHOLE * each.scale / most) for each in (a, b)]
-        op = GradientSum(shares[0], shares[1])
+        (share_a, power_a), (share_b, power_b) = (math.frexp(each.scale) for each in (a, b))
+        shares = [max(-_WHOLE, min(_WHOLE, round(2**15 * share))) for share in (share_a, share_b)]
+        op = GradientSum(shares[0], shares[1], power_a, power_b)
         inputs = (a.numbers, a.common, b.numbers, b.common)
-        return self.gradient(op, inputs, most * 2**15 / _WHOLE, BITS)
+        return self.gradient(op, inputs, 1.0, BITS)
 
 
 def _shares(scales: Sequence[float]) -> list[int]:
     most = max(scales)
     return [round(_WHOLE * scale / most) for scale in scales]
+
+
+def ratio(node: Node, operand: int = 0) -> float:
+    """A stored step of an operand in those of the result."""
+    return node.inputs[operand].type.scale / node.output.type.scale
 
 
 def is_stored(value: Value) -> bool:

@@ -27,11 +27,13 @@ from glowmcu.ops.parameter_step import (
     channel_factors,
 )
 from glowmcu.ops.stored_gradient import Conv2DInputGradient, DepthwiseInputGradient, InputGradient
+from glowmcu.ops.transpose_conv import TransposeConv2D
+from glowmcu.ops.transpose_conv_gradient import TransposeConvInputGradient, TransposeConvStep
 
 #: Channels of a gradient that is packed, at least.
 _LEAST_PACKED = 8
 
-LAYERS = (FullyConnected, Conv2D, DepthwiseConv2D)
+LAYERS = (FullyConnected, Conv2D, DepthwiseConv2D, TransposeConv2D)
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,11 @@ class LayerShape:
     def pixels(self) -> int:
         """Of the result."""
         return self.out[1] * self.out[2]
+
+    @property
+    def image_pixels(self) -> int:
+        """Of what the layer reads."""
+        return self.image[1] * self.image[2]
 
 
 def layer_shape(node: Node) -> LayerShape:
@@ -109,8 +116,13 @@ def by_sums(build: FixedBuilder, node: Node, given: FixedGradient) -> FixedGradi
     take. Raises NoGradient.
     """
     shape, op = layer_shape(node), node.op
-    assert isinstance(op, FullyConnected | Conv2D | DepthwiseConv2D)
+    assert isinstance(op, FullyConnected | Conv2D | DepthwiseConv2D | TransposeConv2D)
     bits = min(bits_for(shape.pixels, 255), bits_for(_products(node, shape), 128))
+    if isinstance(op, TransposeConv2D):  # a weight meets each pixel of the image once
+        bits = min(
+            bits_for(shape.image_pixels, 255), bits_for(shape.pixels, 1),
+            bits_for(_products(node, shape), 128),
+        )  # fmt: skip
     x, out = node.inputs[0].type, node.output
     scales = [x.scale * scale / out.type.scale for scale in _scales(node)]
     bounds = open_bounds(op.clamp_range(node.signature), out.type)
@@ -127,8 +139,12 @@ def by_input(build: FixedBuilder, node: Node, sums: FixedGradient, weights: Valu
         made = DepthwiseInputGradient(
             height=height, width=width, taken=sums.bits, channels=channels
         )
+    elif isinstance(op, TransposeConv2D):
+        made = TransposeConvInputGradient(height=height, width=width, taken=sums.bits)
     made = replace(made, is_packed=sums.is_packed)
-    if isinstance(op, Conv2D | DepthwiseConv2D):
+    if isinstance(op, TransposeConv2D):
+        made = replace(made, strides=op.strides, padding=(*op.padding, 0, 0))
+    elif isinstance(op, Conv2D | DepthwiseConv2D):
         made = replace(made, strides=op.strides, dilations=op.dilations, padding=op.padding)
     inputs = (sums.numbers, sums.common, weights)
     found = build.gradient(made, inputs, sums.scale, made.bits, sums.is_packed)
@@ -150,6 +166,8 @@ def weights_step(
         made = replace(made, strides=op.strides, dilations=op.dilations, padding=op.padding)
     elif isinstance(op, DepthwiseConv2D):
         made = DepthwiseStep(op.strides, op.dilations, op.padding, sums.bits)
+    elif isinstance(op, TransposeConv2D):
+        made = TransposeConvStep(op.strides, (1, 1), (*op.padding, 0, 0), sums.bits)
     return _stepped(build, made, (kept, sums.numbers, sums.common), factors, pace, (x,))
 
 

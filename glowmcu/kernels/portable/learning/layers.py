@@ -20,12 +20,15 @@ from glowmcu.kernels.common.overlap import (
     Overlaps,
     channel_overlaps,
     matrix_overlaps,
+    row_overlaps,
     window_overlaps,
 )
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.kernels.portable.convolution import depthwise_overlaps
+from glowmcu.kernels.portable.transpose_conv import transpose_geometry
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
+from glowmcu.ops.transpose_conv import TransposeConv2D
 
 #: Of sums, which are doubled.
 _SUM_END = 2**30
@@ -83,7 +86,7 @@ class _Learnt(Kernel):
 def _end_fields(site: Site, *between: Field) -> tuple[Field, ...]:
     """As structs of int8 layers end, from zero points on; `between` stands behind the clamp."""
     op, x, out = site.node.op, site.signature.inputs[0], site.signature.output
-    assert isinstance(op, FullyConnected | Conv2D | DepthwiseConv2D)
+    assert isinstance(op, FullyConnected | Conv2D | DepthwiseConv2D | TransposeConv2D)
     multipliers, shifts = requantization_arrays(op.requantization(site.signature), site)
     clamp = op.clamp_range(site.signature)
     return (
@@ -179,6 +182,22 @@ class LearntConv2D(_Learnt):
         assert isinstance(op, Conv2D)
         overlaps = window_overlaps(op, site.signature, weights.shape[1:3])
         return self._code(site, "glowmcu_conv_2d_learnt.h", struct, nested, overlaps)
+
+
+@kernel("transpose_conv_2d.learnt", TransposeConv2D)
+class LearntTransposeConv2D(_Learnt):
+    """Each result gathers the input pixels that reach it."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return site.signature.output.shape[0] == 1 and super().accepts(site, target)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op, struct = site.node.op, "glowmcu_learnt_transpose_conv"
+        assert isinstance(op, TransposeConv2D)
+        fields = (*transpose_geometry(site), *_end_fields(site, *_POINTERS))
+        nested = _nested(site, "glowmcu_transpose_conv_2d", fields)
+        overlaps = row_overlaps(op, site.signature)
+        return self._code(site, "glowmcu_transpose_conv_learnt.h", struct, nested, overlaps)
 
 
 @kernel("depthwise_conv_2d.learnt", DepthwiseConv2D)

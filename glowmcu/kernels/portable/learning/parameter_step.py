@@ -27,6 +27,7 @@ from glowmcu.ops.parameter_step import (
     StoredParameter,
     WindowStep,
 )
+from glowmcu.ops.transpose_conv_gradient import TransposeConvStep
 
 
 def _of_core(target: Target, costs: tuple[float, float, float, float]) -> float:
@@ -195,6 +196,13 @@ class PortableConv2DStep(_WeightsKernel):
 
     def _packed_scratch(self, kept: tuple[int, ...], pixels: int) -> int:
         return 4 * pixels
+
+
+@kernel("transpose_conv_step.portable", TransposeConvStep)
+class PortableTransposeConvStep(_WeightsKernel):
+    """Two output channels and two inputs over all pixels that a tap spreads."""
+
+    headers = "glowmcu_transpose_conv_step.h", ""
 
 
 @kernel("depthwise_step.portable", DepthwiseStep)

@@ -27,6 +27,7 @@ from glowmcu.ops.stored_gradient import (
     RequantizationGradient,
     Windowed,
 )
+from glowmcu.ops.transpose_conv_gradient import TransposeConvInputGradient
 
 
 def is_rows(
@@ -138,6 +139,8 @@ class PortableGradientSum(Kernel):
             Field("count", site.signature.output.element_count),
             Field("share_a", op.share_a),
             Field("share_b", op.share_b),
+            Field("power_a", op.power_a),
+            Field("power_b", op.power_b),
         )
         return KernelCode(
             function="glowmcu_gradient_sum",
@@ -222,9 +225,14 @@ class _InputGradientKernel(Kernel):
             operands=(0, 1, 2),
             header=header,
             parameters=Parameters("glowmcu_input_gradient", fields),
-            overlaps={0: Overlap(_overlap(op, gradient, weights, site.signature.output))},
+            overlaps=self._overlaps(site),
             scratch_bytes=self._scratch_bytes(site),
         )
+
+    def _overlaps(self, site: Site) -> dict[int, Overlap]:
+        op, (gradient, _, weights) = site.node.op, site.signature.inputs
+        assert isinstance(op, InputGradient)
+        return {0: Overlap(_overlap(op, gradient, weights, site.signature.output))}
 
 
 @kernel("conv_2d_input_gradient.portable", Conv2DInputGradient)
@@ -241,6 +249,16 @@ class PortableConv2DInputGradient(_InputGradientKernel):
 
     def _packed_scratch(self, outputs: int, inputs: int) -> int:
         return 4 * (outputs + inputs)
+
+
+@kernel("transpose_conv_input_gradient.portable", TransposeConvInputGradient)
+class PortableTransposeConvInputGradient(_InputGradientKernel):
+    """Two input channels at a time, with DSP instructions four."""
+
+    headers = "glowmcu_transpose_conv_back.h", ""
+
+    def _overlaps(self, site: Site) -> dict[int, Overlap]:
+        return {}
 
 
 @kernel("depthwise_input_gradient.portable", DepthwiseInputGradient)
