@@ -38,6 +38,7 @@ from tests.ops import (
 from tests.support.detection_models import DetectionCase, detection_model
 from tests.support.lstm_models import LstmCase, SvdfCase, lstm_model, svdf_model
 from tests.support.onnx_models import onnx_model
+from tests.support.set_trees import set_trees
 from tests.support.stream_models import random_stream_model
 from tests.support.tree_models import forest, tree_model
 
@@ -214,13 +215,18 @@ def _onnx() -> Iterator[bytes]:
 
 
 def _classical() -> Iterator[bytes]:
-    """Trees of votes, values and rows of both, on bytes, whole and real numbers; vectors."""
+    """Trees of votes, values and rows of both, on bytes, whole and real numbers, and of sets;
+    vectors.
+    """
     votes = {"targets": range(5), "every_target": False, "weights": (0.1,), "depth": 7}
     for kind in (votes, {"depth": 3}, {"targets": range(3)}, {"depth": 0}, {"tracks": True}):
         made, count = forest(8, 1, 40, **kind), len(kind.get("targets", (0,)))
         attributes = made.attributes("target") | {"n_targets": count}
         for dtype in ("uint8", "int8", "int16", "float32"):
             yield tree_model("TreeEnsembleRegressor", attributes, 40, 2, dtype=dtype)
+    for dtype in ("uint8", "int8", "int16", "int64", "float32"):
+        attributes = set_trees(8, 4, 1, pool=range(90), most=60).attributes()
+        yield tree_model("TreeEnsembleRegressor", attributes, 3, 2, dtype=dtype)
     for classes in (2, 3, 5):
         pairs = classes * (classes - 1) // 2
         attributes = test_classical_models.machine(classes, "radial")

@@ -1,14 +1,16 @@
 """`tree_ensemble`: decision trees whose leaves add to scores: forests and boosted trees.
 
-A node asks whether a feature is at most its threshold. All comparisons of ONNX-ML come to that:
-`x < t` is `x <= t'` of the next smaller float32, `>` and `>=` exchange the branches.
+A node asks whether a feature is at most its threshold, or one of a set of values. All comparisons
+of ONNX-ML come to that: `x < t` is `x <= t'` of the next smaller float32, `>` and `>=` exchange the
+branches.
 Source: ONNX-ML's TreeEnsemble, onnxruntime's `tree_ensemble_common.h`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,15 @@ FEATURE_TYPES = (
 _QUANTIZED = (ElementType.I8, ElementType.UI8, ElementType.I16)
 #: Of all trees, as they are laid out: what several branches lead to may be there several times.
 MOST_NODES = 100_000
-_INDICES = ("roots", "features", "left", "right", "row_starts", "row_targets")
+_INDICES = ("roots", "features", "left", "right", "row_starts", "row_targets", "sets", "set_starts")
+
+
+def _no_indices() -> Array:
+    return np.zeros(0, np.int32)
+
+
+def _no_members() -> Array:
+    return np.zeros(0, np.float32)
 
 
 @operation("tree_ensemble")
@@ -37,7 +47,9 @@ class TreeEnsemble(Operation):
     A tree begins at a node of `roots`. Node n is a leaf where `features[n]` is -1, and gives row
     `left[n]`. Else it goes on at `left[n]` if the feature is at most `thresholds[n]` (float32), or
     is not a number and `missing_left[n]`, and at `right[n]` if not; both lie behind n, and several
-    may go on at one node. Row r adds
+    may go on at one node. Where `sets[n]` is s and not -1, n asks instead whether the feature is
+    one of `members[i]` (float32, ascending), i from `set_starts[s]` to `set_starts[s + 1]`; the
+    three are empty where no node does. Row r adds
     `weights[i]` to target `row_targets[i]`, i from `row_starts[r]` to `row_starts[r + 1]`. Weights
     are int32 (votes; so is the result) or float32, where each sum is rounded. Indices are int32.
     """
@@ -52,20 +64,25 @@ class TreeEnsemble(Operation):
     row_starts: Array
     row_targets: Array
     weights: Array
+    sets: Array = field(default_factory=_no_indices)
+    set_starts: Array = field(default_factory=_no_indices)
+    members: Array = field(default_factory=_no_members)
 
     def __post_init__(self) -> None:
-        for field in fields(self)[1:]:
-            getattr(self, field.name).flags.writeable = False
+        for item in fields(self)[1:]:
+            getattr(self, item.name).flags.writeable = False
 
     def _check(self) -> None:
         """Raise OperationError for what is no forest: text of the IR may say anything."""
         self._check_types()
         self._check_trees()
+        self._check_sets()
         self._check_rows()
 
     def _check_types(self) -> None:
         kinds: dict[str, np.dtype[Any]] = {name: np.dtype(np.int32) for name in _INDICES}
         kinds |= {"thresholds": np.dtype(np.float32), "missing_left": np.dtype(np.bool_)}
+        kinds["members"] = kinds["thresholds"]
         for name, dtype in kinds.items():
             data = getattr(self, name)
             if data.dtype != dtype or data.ndim != 1:
@@ -89,6 +106,23 @@ class TreeEnsemble(Operation):
         for child in (self.left[inner], self.right[inner]):
             if (child <= place).any() or (child >= count).any():
                 raise OperationError("a node's branches must be nodes behind it")
+
+    def _check_sets(self) -> None:
+        count, starts, members = self.set_starts.size - 1, self.set_starts, self.members
+        if not self.sets.size:
+            if starts.size or members.size:
+                raise OperationError("there are sets, and no node that asks for them")
+            return
+        if self.sets.size != self.features.size or count < 1:
+            raise OperationError("expected sets, and for each node the number of one, or -1")
+        if not -1 <= self.sets.min() <= self.sets.max() < count:
+            raise OperationError(f"a node asks for none of the {count} sets")
+        if starts[0] != 0 or starts[-1] != members.size or (np.diff(starts) < 1).any():
+            raise OperationError(f"sets must be parts of the {members.size} members, in order")
+        is_first = np.zeros(members.size, np.bool_)
+        is_first[starts[:-1]] = True
+        if not (is_first[1:] | (members[1:] > members[:-1])).all() or not (members > -np.inf).all():
+            raise OperationError("members of a set must be ascending numbers above -infinity")
 
     def _check_rows(self) -> None:
         rows, entries = self.row_starts.size - 1, self.weights.size
@@ -157,9 +191,23 @@ class TreeEnsemble(Operation):
         while (inner := self.features[nodes] >= 0).any():
             values = x[lines, np.maximum(self.features[nodes], 0)]
             is_left = values <= self.thresholds[nodes]
+            if self.sets.size:
+                is_left = np.where(self.sets[nodes] < 0, is_left, self._are_in(nodes, values))
             is_left |= np.isnan(values) & self.missing_left[nodes]
             nodes = np.where(inner, np.where(is_left, self.left[nodes], self.right[nodes]), nodes)
         return np.asarray(self.left[nodes])
+
+    def _are_in(self, nodes: Array, values: Array) -> Array:
+        """Whether each value is in the set of its node, if that has one."""
+        found = np.searchsorted(wanted := self._numbered, _numbered(self.sets[nodes], values))
+        found = wanted[np.minimum(found, wanted.size - 1)] == _numbered(self.sets[nodes], values)
+        return np.asarray(found & ~np.isnan(values))
+
+    @cached_property
+    def _numbered(self) -> Array:
+        """Sets and members as integers, ascending."""
+        numbers = np.repeat(np.arange(self.set_starts.size - 1), np.diff(self.set_starts))
+        return np.sort(_numbered(numbers, self.members))
 
     @property
     def float_reason(self) -> str:
@@ -170,6 +218,29 @@ class TreeEnsemble(Operation):
 
     def __hash__(self) -> int:
         return hash(operation_key(self))
+
+
+def joined_sets(ops: Sequence[TreeEnsemble]) -> dict[str, Array]:
+    """Fields with the sets of several ensembles whose nodes lie behind each other."""
+    if not any(op.sets.size for op in ops):
+        return {}
+    sets, starts, count, members = list[Array](), [_no_indices()], 0, 0
+    for op in ops:
+        has = op.sets if op.sets.size else np.full(op.features.size, -1, np.int32)
+        sets.append(np.where(has < 0, -1, has + count))
+        starts.append(op.set_starts[:-1] + members)
+        count, members = count + op.set_starts[:-1].size, members + op.members.size
+    return {
+        "sets": np.concatenate(sets).astype(np.int32),
+        "set_starts": np.concatenate([*starts, [members]]).astype(np.int32),
+        "members": np.concatenate([op.members for op in ops]),
+    }
+
+
+def _numbered(sets: Array, values: Array) -> Array:
+    """An integer for each pair of a set and a float32; zeros are equal."""
+    bits = (values + np.float32(0)).astype(np.float32).view(np.uint32)
+    return (sets.astype(np.int64) << 32) + bits
 
 
 def real_features(stored: Array, type_: TensorType) -> Array:

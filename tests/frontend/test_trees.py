@@ -316,7 +316,7 @@ def test_trees_without_nodes_are_refused() -> None:
     refuse({"n_targets": 1}, "0 values for 0 nodes")
 
 
-def test_sets_of_values_become_comparisons_with_each() -> None:
+def test_sets_of_values_are_asked_as_onnxruntime_does() -> None:
     data = tree_model("TreeEnsemble", new_attributes(), 1, version=5)
     rows = np.array([[1.2], [3.4], [-0.12], [np.nan], [12], [7], [8], [9], [11]], np.float32)
     check(data, rows, "bytes")

@@ -10,7 +10,7 @@ import pytest
 from glowmcu.compilation import Options
 from glowmcu.goals import Budgets, Goal
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.kernels.common.stored_trees import float_keys, real_of_key
+from glowmcu.kernels.common.stored_thresholds import float_keys, real_of_key
 from glowmcu.kernels.common.tree_assembly import TreeNode, tree_assembly
 from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.pipeline import compile_model

@@ -17,7 +17,7 @@ from glowmcu.ir.rewriting import Context, rewrite
 from glowmcu.ir.types import TensorType
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.shape import Reshape
-from glowmcu.ops.trees import TreeEnsemble
+from glowmcu.ops.trees import TreeEnsemble, joined_sets
 
 #: Fewer forests stay as they are.
 _FEWEST = 3
@@ -88,4 +88,4 @@ def _joined(ops: Sequence[TreeEnsemble]) -> TreeEnsemble:
         name: np.concatenate([getattr(op, name) for op in ops])
         for name in ("features", "thresholds", "missing_left", "weights")
     }
-    return TreeEnsemble(targets=targets, **indices, **whole)
+    return TreeEnsemble(targets=targets, **indices, **whole, **joined_sets(ops))

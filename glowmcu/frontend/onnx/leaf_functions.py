@@ -23,7 +23,7 @@ from glowmcu.ops.gather import Gather
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.scan import ArgMax, ArgMin
 from glowmcu.ops.shape import Reshape
-from glowmcu.ops.trees import TreeEnsemble
+from glowmcu.ops.trees import TreeEnsemble, joined_sets
 
 _LIMITS = np.iinfo(np.int32)
 #: Numbers that are computed at compile time, in all.
@@ -266,4 +266,5 @@ def _joined(trees: Sequence[_Tree], dtype: type[np.generic]) -> TreeEnsemble:
         np.concatenate([op.missing_left for op in ops]), indices(np.concatenate(left)),
         indices(np.concatenate(right)), indices(np.cumsum([0, *counts])),
         indices([target for target, _ in entries]), np.array([w for _, w in entries], dtype),
+        **joined_sets(ops),
     )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 
 from glowmcu.frontend.graph_builder import expect_few
 from glowmcu.frontend.onnx.container import NodeRecord, tensor_data
-from glowmcu.frontend.onnx.tree_nodes import MODES, Branch, Forest, Leaf, Row
+from glowmcu.frontend.onnx.tree_nodes import MEMBER, MODES, Branch, Forest, Leaf, Row
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
 
@@ -92,10 +92,10 @@ def old_forest(op: NodeRecord, prefix: str, targets: int) -> Forest:
         if text == "LEAF":
             nodes.append(Leaf(rows.get(place, ())))
             continue
-        branches = [places.get((tree, side[place]), -1) for side in (trues, falses)]
+        true, false = (places.get((tree, side[place]), -1) for side in (trues, falses))
         tracked = place < len(tracks) and tracks[place] == 1
         value = float(values[place])
-        nodes.append(Branch(features[place], text, value, tracked, *branches))
+        nodes.append(Branch(features[place], text, value, tracked, true, false))
     return Forest(nodes, roots, targets)
 
 
@@ -179,7 +179,7 @@ class _NewNodes:
         self._tracks = _list(op, "nodes_missing_value_tracks_true", int)
         self.leaves: list[Leaf] = []
         self._nodes: list[Leaf | Branch] = []
-        self._sets = _member_sets(op)
+        self._sets = _member_sets(op)[::-1]
 
     def made(self) -> list[Leaf | Branch]:
         """All nodes; those of the file have their numbers."""
@@ -195,24 +195,11 @@ class _NewNodes:
                 value = float(self._splits[place])
                 self._nodes[place] = Branch(feature, name, value, tracks, true, false)
                 continue
-            if not self._sets or not isinstance(self._nodes[true], Leaf) or true < count:
-                raise Unsupported(
-                    "GM105",
-                    f"{self._op.kind}: a set of values must have members and lead to a leaf",
-                )
-            self._add_set(place, feature, self._sets.pop(0), tracks, true, false)
+            if not self._sets:
+                raise Unsupported("GM105", f"{self._op.kind}: a set of values must have members")
+            members = tuple(self._sets.pop())
+            self._nodes[place] = Branch(feature, MEMBER, 0.0, tracks, true, false, members)
         return self._nodes
-
-    def _add_set(
-        self, place: int, feature: int, members: list[float], tracks: bool, true: int, false: int
-    ) -> None:
-        """Comparisons with one member after the other, each with a leaf of its own."""
-        for position, member in enumerate(members):
-            leaf = true if position == 0 else self._add(self._nodes[true])
-            is_last = position == len(members) - 1
-            following = false if is_last else self._add(Leaf(()))
-            self._nodes[place] = Branch(feature, "BRANCH_EQ", member, tracks, leaf, following)
-            place = following
 
     def _add(self, node: Leaf | Branch) -> int:
         expect_few(len(self._nodes) + 1, "nodes of trees")

@@ -7,15 +7,17 @@ of 32 features that its tree reads, three at most.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
-from glowmcu.kernels.common.stored_trees import Key, StoredTrees, real_of_key
+from glowmcu.kernels.common.stored_thresholds import real_of_key
+from glowmcu.kernels.common.stored_trees import Key, StoredTrees
 from glowmcu.kernels.common.tree_assembly import TreeNode, tree_assembly
 from glowmcu.kernels.common.tree_ranks import Ranks
 from glowmcu.kernels.common.tree_rows import RowKind, Rows
+from glowmcu.kernels.common.tree_sets import CodeSet, TreeSets
 
 _BLOCK = 32
 _MOST_BLOCKS = 3
@@ -24,6 +26,8 @@ _NAMES = "abc"
 _MOST_OFFSET, _MOST_RETURNED, _MOST_LEAVES = 256, 255, 24
 #: Targets whose votes an immediate byte counts, in words.
 _MOST_VOTED = 63
+#: What stands for the function that asks for a set of more codes than a word has bits.
+HAS = "@has"
 
 
 @dataclass(frozen=True)
@@ -44,12 +48,18 @@ class CodeOfTree:
 @dataclass(frozen=True, eq=False)
 class Compared:
     """What nodes compare: key k is element `places[k]` of an array of `type`, node n compares it
-    with `thresholds[n]`.
+    with `thresholds[n]` or asks for `sets[n]`.
     """
 
     type: str
     places: tuple[int, ...]
     thresholds: Array
+    sets: Mapping[int, CodeSet] = field(default_factory=dict)
+
+
+def with_sets(compared: Compared, sets: TreeSets) -> Compared:
+    """The same with what nodes ask for."""
+    return replace(compared, sets=sets.of_node)
 
 
 def as_stored(trees: StoredTrees) -> Compared:
@@ -60,10 +70,10 @@ def as_stored(trees: StoredTrees) -> Compared:
     return Compared(trees.element.c_name, places, trees.thresholds)
 
 
-def as_ranks(trees: StoredTrees, ranks: Ranks) -> Compared:
-    """Ranks, one a key."""
+def as_ranks(trees: StoredTrees, ranks: Ranks, rank_bytes: int) -> Compared:
+    """Ranks and codes of `rank_bytes`, one a key."""
     places = tuple(range(len(trees.keys)))
-    return Compared(f"uint{8 * ranks.rank_bytes}_t", places, ranks.thresholds)
+    return Compared(f"uint{8 * rank_bytes}_t", places, ranks.thresholds)
 
 
 def as_keys(trees: StoredTrees) -> Compared:
@@ -98,11 +108,15 @@ def _code_of_tree(
     base = 0 if rows.kind in (RowKind.VOTE, RowKind.COUNT) else min(numbers.values())
     leaves = {node: number - base for node, number in numbers.items()}
     compare = _condition(trees, compared)
-    lines = _lines(
-        trees, leaves, root, lambda node, sign: compare(node, names[features[node]], sign)
-    )
+
+    def condition(node: int, sign: str) -> str:
+        if node in compared.sets:
+            return _membership(compared.sets[node], names[features[node]], sign == "<=")
+        return compare(node, names[features[node]], sign)
+
+    lines = _lines(trees, leaves, root, condition)
     assembly = None
-    if has_assembly and compared.type == "uint8_t":
+    if has_assembly and compared.type == "uint8_t" and not compared.sets.keys() & features.keys():
         places = {node: names[feature] for node, feature in features.items()}
         assembly = _assembly(trees, leaves, root, places, compared.thresholds)
     return CodeOfTree(
@@ -134,6 +148,19 @@ def _pointers(
         )
         names[feature] = f"{name}[{feature - offset}]"
     return names, blocks
+
+
+def _membership(item: CodeSet, x: str, is_in: bool) -> str:
+    """Whether a code is in a set, or whether it is not."""
+    place = f"{x} - {item.first}u" if item.first else x
+    if item.count == 1:
+        return f"{x} {'==' if is_in else '!='} {item.first}u"
+    if item.is_run:
+        return f"{place} {'<' if is_in else '>='} {item.count}u"
+    text = f"{HAS}({x}, {item.place}u)"
+    if item.is_word:
+        text = f"glowmcu_tree_has_bit({item.bits:#x}u, {place})"
+    return f"{text} {'!=' if is_in else '=='} 0u"
 
 
 def _condition(trees: StoredTrees, compared: Compared) -> Callable[[int, str, str], str]:
@@ -181,7 +208,12 @@ def votes_assembly(
     """Instructions of a function of bytes (r0) and votes (r1) for all trees, one behind the other;
     nothing where there are none.
     """
-    if rows.kind is not RowKind.VOTE or compared.type != "uint8_t" or targets > _MOST_VOTED:
+    if (
+        compared.sets
+        or rows.kind is not RowKind.VOTE
+        or compared.type != "uint8_t"
+        or targets > _MOST_VOTED
+    ):
         return ()
     lines, registers = [], set[int]()
     ends = [*trees.roots[1:].tolist(), trees.key.size]

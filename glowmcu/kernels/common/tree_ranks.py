@@ -43,7 +43,8 @@ class Ranks:
 def tree_ranks(trees: StoredTrees) -> Ranks:
     """Ranks for all keys of the trees."""
     found, thresholds = [], trees.thresholds.copy()
-    for number in range(len(trees.keys)):
+    keys = trees.keys[: trees.compared]
+    for number in range(len(keys)):
         nodes = trees.key == number
         values, places = np.unique(trees.thresholds[nodes], return_inverse=True)
         thresholds[nodes] = places
@@ -55,8 +56,8 @@ def tree_ranks(trees: StoredTrees) -> Ranks:
     else:
         stored = narrowest(values, np.int16, np.int32, np.int64)
     # Low keys stand behind all features, whatever they are of.
-    features = np.array([key.feature * 2 + key.low for key in trees.keys])
-    if trees.element is not ElementType.F32 or not any(key.low for key in trees.keys):
+    features = np.array([key.feature * 2 + key.low for key in keys])
+    if trees.element is not ElementType.F32 or not any(key.low for key in keys):
         features = features // 2
     return Ranks(
         ConstantArray("sorted", stored, "thresholds of each feature, ascending"),

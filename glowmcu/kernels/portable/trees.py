@@ -1,7 +1,8 @@
 """Kernels of `tree_ensemble`: trees as bytes that a loop walks, or as code.
 
 Bytes are compared: features of 8 bits as they are, others as ranks (kernels/common/tree_ranks.py)
-that are found once a run; code of few comparisons takes any feature as it is stored.
+that are found once a run, and so are codes of categories (kernels/common/tree_sets.py) where nodes
+ask for sets; code of few comparisons takes any feature as it is stored.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from glowmcu.ir.types import ElementType
-from glowmcu.kernels.common.stored_trees import StoredTrees, stored_trees
+from glowmcu.kernels.common.stored_trees import BYTES, stored_trees
 from glowmcu.kernels.common.tree_bytes import TreeBytes, tree_bytes
 from glowmcu.kernels.common.tree_code import (
     CodeOfTree,
@@ -20,9 +21,12 @@ from glowmcu.kernels.common.tree_code import (
     as_stored,
     code_of_trees,
     votes_assembly,
+    with_sets,
 )
+from glowmcu.kernels.common.tree_costs import ask_costs, code_costs, is_armv6m, key_costs
 from glowmcu.kernels.common.tree_ranks import Ranks, tree_ranks
 from glowmcu.kernels.common.tree_rows import RowKind, Rows, tree_rows, unsigned
+from glowmcu.kernels.common.tree_sets import TreeSets, tree_sets
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -35,9 +39,7 @@ from glowmcu.kernels.kernel import (
 )
 from glowmcu.ops.trees import TreeEnsemble
 
-#: Bytes of these are compared as they are.
-_BYTES = (ElementType.I8, ElementType.UI8)
-_WORD_BYTES = 4
+_WORD_BYTES = _KEY_BYTES = 4
 #: Deepest tree that becomes nested code: C99 has 127 levels of blocks.
 _MOST_LEVELS = 100
 
@@ -80,6 +82,7 @@ def _common_view(site: Site) -> dict[str, Any]:
         "row_targets": rows.targets,
         "starts": rows.starts,
         "ranks": False,
+        "asks": False,
     }
 
 
@@ -92,7 +95,7 @@ def _key_view(site: Site) -> dict[str, Any]:
         "key": "uint32_t" if is_float else element.c_name,
         "is_float": is_float,
         "has_low": is_float and any(key.low for key in keys),
-        "count": len(keys),
+        "count": stored_trees(site).compared,
         "features": _ranks(site).features,
     }
 
@@ -100,28 +103,70 @@ def _key_view(site: Site) -> dict[str, Any]:
 def _rank_view(site: Site) -> dict[str, Any]:
     """What finds ranks."""
     ranks = _ranks(site)
-    rank = f"uint{8 * ranks.rank_bytes}_t"
+    rank = f"uint{8 * _rank_bytes(site)}_t"
     return {**_key_view(site), "rank": rank, "sorted": ranks.sorted, "first": ranks.starts}
 
 
+def _rank_bytes(site: Site) -> int:
+    sets = _sets(site)
+    return max(_ranks(site).rank_bytes, sets.code_bytes if sets else 1)
+
+
 def _rank_scratch(site: Site) -> int:
-    return _ranks(site).rank_bytes * len(stored_trees(site).keys)
+    return _rank_bytes(site) * len(stored_trees(site).keys)
+
+
+@once_a_site
+def _sets(site: Site, has_words: bool = False, sign: int = 0) -> TreeSets | None:
+    """Of nodes that ask for sets, if any does."""
+    trees = stored_trees(site)
+    return tree_sets(trees, has_words, sign) if trees.sets else None
+
+
+def _set_view(site: Site, sets: TreeSets | None) -> dict[str, Any]:
+    """What asks for sets, and finds codes if features are no bytes."""
+    if sets is None:
+        return {}
+    trees = stored_trees(site)
+    view = {"asks": True, "has": f"glowmcu_tree_has{'_wide' if sets.code_bytes == 2 else ''}"}
+    view |= {"compared": trees.compared, "is_coded": _is_ranked(site)}
+    view["sets"] = sets.data if sets.data.data.size else None
+    if _is_ranked(site):
+        view |= {"firsts": sets.firsts, "counts": sets.counts, "set_features": sets.features}
+        view |= {"keys": len(trees.keys), "is_long": trees.element is ElementType.I64}
+    return view
+
+
+def _set_costs(site: Site, target: Target, sets: TreeSets | None) -> tuple[float, int]:
+    """Cycles of finding codes, bytes of constants."""
+    if sets is None:
+        return 0.0, 0
+    trees, flash = stored_trees(site), sets.data.data.nbytes
+    if not _is_ranked(site):
+        return 0.0, flash
+    code = (46.0 if is_armv6m(target) else 36.0) if trees.element is ElementType.F32 else 20.0
+    return code * (len(trees.keys) - trees.compared), flash + sets.category_bytes
 
 
 @once_a_site
 def _bytes(site: Site) -> TreeBytes:
-    trees, rows = stored_trees(site), _rows(site)
-    if not _is_ranked(site):
-        features = np.array([key.feature for key in trees.keys], np.int64)
-        return tree_bytes(trees, features, trees.thresholds, rows.numbers, 1)
-    ranks = _ranks(site)
-    features = np.arange(len(trees.keys))
-    return tree_bytes(trees, features, ranks.thresholds, rows.numbers, ranks.rank_bytes)
+    trees, rows, sets = stored_trees(site), _rows(site), _sets(site)
+    is_ranked, depth = _is_ranked(site), site.signature.inputs[0].shape[1]
+    features, thresholds, size = np.arange(len(trees.keys)), _ranks(site).thresholds, 1
+    if is_ranked:
+        size = _ranks(site).rank_bytes
+    else:
+        numbers = [key.feature + depth * key.of_sets for key in trees.keys]
+        features, thresholds = np.array(numbers, np.int64), trees.thresholds.copy()
+    for node, item in (sets.of_node if sets else {}).items():
+        thresholds[node] = item.place
+    set_bytes = sets.place_bytes if sets else 0
+    return tree_bytes(trees, features, thresholds, rows.numbers, size, set_bytes)
 
 
 def _is_ranked(site: Site) -> bool:
     trees = stored_trees(site)
-    return trees.element not in _BYTES and bool(trees.keys)
+    return trees.element not in BYTES and bool(trees.keys)
 
 
 def _is_signed(site: Site) -> bool:
@@ -133,26 +178,31 @@ class TableOfTrees(Kernel):
     """One loop over bytes; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        keys = stored_trees(site).keys
-        return all(key.feature < 2**15 for key in keys) and len(keys) < 2**15
+        keys, depth = stored_trees(site).keys, site.signature.inputs[0].shape[1]
+        features = (key.feature + depth * key.of_sets for key in keys)
+        return all(feature < 2**15 for feature in features) and len(keys) < 2**15
 
     def cost(self, site: Site, target: Target) -> Cost:
         trees, found = stored_trees(site), _bytes(site)
         step = 17.0 + 3.0 * (found.node_bytes + found.leaf_bytes - 4)
         cycles = step * trees.visited + (16.0 + _row_cycles(site, target)) * trees.roots.size
-        flash = found.data.size + unsigned(found.roots).nbytes + _rows(site).flash_bytes
+        set_cycles, flash = _set_costs(site, target, _sets(site))
+        cycles += set_cycles + (32.0 if is_armv6m(target) else 20.0) * trees.visits(trees.asks)
+        flash += found.data.size + unsigned(found.roots).nbytes + _rows(site).flash_bytes
         scratch = 0
         if _is_ranked(site):
             cycles += _ranks(site).cycles
             flash += _ranks(site).flash_bytes
             scratch = _rank_scratch(site)
         lines = site.signature.output.shape[0]
-        return Cost(lines * cycles, 0, flash, scratch, layer_code_bytes=110 + 90 * (scratch > 0))
+        code = 110 + 90 * (scratch > 0) + 130 * bool(trees.sets)
+        return Cost(lines * cycles, 0, flash, scratch, layer_code_bytes=code)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         found, is_ranked = _bytes(site), _is_ranked(site)
         is_signed = _is_signed(site)
         view = _common_view(site) | (_rank_view(site) if is_ranked else {})
+        view |= _set_view(site, _sets(site))
         view |= {
             "nodes": ConstantArray("nodes", found.data, "of all trees"),
             "roots": ConstantArray("roots", unsigned(found.roots), "where trees begin"),
@@ -160,12 +210,15 @@ class TableOfTrees(Kernel):
             "leaf_bytes": found.leaf_bytes,
             "node_bytes": found.node_bytes,
             "threshold": _threshold_text(found, is_signed),
-            "skip": _skip_text(found),
+            "skip": _skip_text(found.feature_bytes + found.threshold_bytes, found.skip_bytes),
+            "asking_bytes": found.asking_bytes,
+            "set_place": _low_first(found.feature_bytes, found.set_bytes),
+            "skip_asking": _skip_text(found.feature_bytes + found.set_bytes, found.skip_bytes),
         }
         return KernelCode(
             function="",
             operands=(0,),
-            header="glowmcu_tree_keys.h",
+            header=_header(site, False),
             template="portable/trees_table.c.j2",
             view=view,
             scratch_bytes=_rank_scratch(site) if is_ranked else 0,
@@ -177,17 +230,28 @@ def _threshold_text(found: TreeBytes, is_signed: bool) -> str:
     place = found.feature_bytes
     if found.threshold_bytes == 1:
         return f"(int8_t)node[{place}]" if is_signed else f"node[{place}]"
-    return f"(node[{place}] | (uint32_t)node[{place + 1}] << 8)"
+    return f"({_low_first(place, 2)})"
 
 
-def _skip_text(found: TreeBytes) -> str:
+def _low_first(place: int, size: int) -> str:
+    """C of a number in a node."""
+    first, *others = (f"node[{place + offset}]" for offset in range(max(size, 1)))
+    return first + "".join(f" | (uint32_t){text} << {8 * i}" for i, text in enumerate(others, 1))
+
+
+def _skip_text(place: int, size: int) -> str:
     """C of the bytes to the right branch."""
-    place = found.feature_bytes + found.threshold_bytes
     text = f"node[{place}]"
-    for offset in range(1, found.skip_bytes):
+    for offset in range(1, size):
         text = f"(uint32_t){text} << 8 | node[{place + offset}]"
         text = f"({text})"
     return text
+
+
+def _header(site: Site, is_flipped: bool) -> str:
+    if stored_trees(site).sets:
+        return "glowmcu_tree_sets.h"
+    return "glowmcu_tree_bytes.h" if is_flipped else "glowmcu_tree_keys.h"
 
 
 class _CodeOfTrees(Kernel):
@@ -199,6 +263,9 @@ class _CodeOfTrees(Kernel):
         if self._is_flipped(site) and site.operands_align % _WORD_BYTES:
             return False
         trees = stored_trees(site)
+        has_codes = self.is_ranked or self.is_keyed or trees.element in BYTES
+        if trees.sets and not has_codes:
+            return False
         return trees.is_of_trees and 1 <= trees.depth <= _MOST_LEVELS
 
     def _is_flipped(self, site: Site) -> bool:
@@ -210,12 +277,18 @@ class _CodeOfTrees(Kernel):
         trees, rows = stored_trees(site), _rows(site)
         compared = as_keys(trees) if self.is_keyed else as_stored(trees)
         if self.is_ranked:
-            compared = as_ranks(trees, _ranks(site))
+            compared = as_ranks(trees, _ranks(site), _rank_bytes(site))
+        sets = self._sets(site)
+        if sets is not None:
+            compared = with_sets(compared, sets)
         votes: tuple[str, ...] = ()
         if not target.core.is_riscv:
             votes = votes_assembly(trees, rows, compared, _op(site).targets)
         has_assembly = not target.core.is_riscv and not votes
         return {"functions": code_of_trees(trees, rows, compared, has_assembly), "votes": votes}
+
+    def _sets(self, site: Site) -> TreeSets | None:
+        return _sets(site, True, 128 if self._is_flipped(site) else 0)
 
     def _scratch_bytes(self, site: Site) -> int:
         if self.is_ranked:
@@ -226,18 +299,25 @@ class _CodeOfTrees(Kernel):
 
     def cost(self, site: Site, target: Target) -> Cost:
         trees = stored_trees(site)
-        step, node_bytes = _code_costs(trees, target, self.is_ranked)
+        step, node_bytes = code_costs(trees, target, self.is_ranked)
         if self.is_keyed:
-            key_cycles, step, node_bytes = _key_costs(target)
+            key_cycles, step, node_bytes = key_costs(target)
         cycles = step * trees.visited + (14.0 + _row_cycles(site, target)) * trees.roots.size
         code = node_bytes * int(trees.inner.sum()) + 18 * trees.roots.size
-        flash, scratch = _rows(site).flash_bytes, self._scratch_bytes(site)
+        set_cycles, set_flash = _set_costs(site, target, sets := self._sets(site))
+        cycles += set_cycles
+        code += 130 * bool(trees.sets)
+        for node, item in sets.of_node.items() if sets else ():
+            ask_cycles, ask_bytes = ask_costs(item, target)
+            cycles += ask_cycles * trees.visits([node])
+            code += ask_bytes - node_bytes
+        flash, scratch = _rows(site).flash_bytes + set_flash, self._scratch_bytes(site)
         if self.is_ranked:
             cycles += _ranks(site).cycles
             flash += _ranks(site).flash_bytes
             code += 90
         elif self.is_keyed:
-            cycles += key_cycles * len(trees.keys)
+            cycles += key_cycles * trees.compared
             flash += _ranks(site).features.data.nbytes
             code += 50
         elif scratch:
@@ -254,40 +334,16 @@ class _CodeOfTrees(Kernel):
             view |= _rank_view(site)
         is_flipped = self._is_flipped(site)
         view |= {**self._code(site, target), "flipped": is_flipped, "keyed": self.is_keyed}
+        view |= _set_view(site, self._sets(site))
         return KernelCode(
             function="",
             operands=(0,),
-            header="glowmcu_tree_bytes.h" if is_flipped else "glowmcu_tree_keys.h",
+            header=_header(site, is_flipped),
             template="portable/trees_code.c.j2",
             view=view,
             scratch_bytes=self._scratch_bytes(site),
             operand_align=_WORD_BYTES if is_flipped else 1,
         )
-
-
-def _is_armv6m(target: Target) -> bool:
-    return target.core.architecture.startswith("armv6")
-
-
-_KEY_BYTES = 4
-
-
-def _key_costs(target: Target) -> tuple[float, float, float]:
-    """Cycles of finding a key, cycles and bytes of a comparison, measured in forests of digits."""
-    if target.core.is_riscv:
-        return 10.0, 5.6, 14.5
-    return (22.0, 12.0, 15.7) if _is_armv6m(target) else (14.0, 7.9, 15.3)
-
-
-def _code_costs(trees: StoredTrees, target: Target, is_ranked: bool) -> tuple[float, float]:
-    """Cycles and bytes of a comparison."""
-    if is_ranked or trees.element in _BYTES:
-        return 5.0, 9.0 if target.core.is_riscv else 7.2
-    if trees.element is ElementType.F32:
-        if target.core.is_riscv:
-            return 10.0, 25.0
-        return (20.0, 26.0) if _is_armv6m(target) else (11.0, 25.5)
-    return (14.0, 24.0) if trees.element is ElementType.I64 else (6.5, 13.0)
 
 
 @kernel("tree_ensemble.code", TreeEnsemble)
