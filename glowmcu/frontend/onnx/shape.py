@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from glowmcu.frontend.onnx.container import NodeRecord, tensor_data
+from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.types import Shape
@@ -137,4 +137,4 @@ def import_constant(state: Import, op: NodeRecord) -> None:
             return
     if not op.has("value"):
         raise Unsupported("GM105", "Constant: strings and sparse tensors are not supported")
-    state.bind_constant(op, tensor_data(op.attributes["value"], state.model.folder))
+    state.bind_tensor(op, op.attributes["value"])
