@@ -20,6 +20,7 @@ from glowmcu.ir.graph import Value
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.types import ElementType, TensorType
 from tests.support.check_model import check_model
+from tests.support.onnx_models import onnx_model
 from tests.support.onnx_parts import refused
 
 onnx = pytest.importorskip("onnx")
@@ -170,6 +171,13 @@ def test_a_model_in_training_mode_is_refused() -> None:
     found = refusal(data)
     assert "Dropout: the model is in training mode" in str(found)
     assert "model.eval()" in str(found)
+
+
+@pytest.mark.parametrize(("opset", "dtype"), [(7, "float32"), (9, "float32"), (10, "bool")])
+def test_the_mask_of_dropout_has_the_type_of_its_opset(opset: int, dtype: str) -> None:
+    data = onnx_model("Dropout", [("x", "float32", (1, 3))], outputs=2, opset=opset)
+    _, mask = run_graph(read_model(data, "m.onnx"), [np.ones((1, 3), np.float32)])
+    assert (mask.dtype, mask.tolist()) == (np.dtype(dtype), [[1, 1, 1]])
 
 
 def test_an_input_without_elements_is_refused() -> None:

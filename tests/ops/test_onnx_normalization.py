@@ -118,6 +118,30 @@ def test_moments_of_another_number_of_channels_are_refused(shape, channels) -> N
     assert caught.value.code == "GM106"
 
 
+@pytest.mark.parametrize("opset", [7, 9, 13])
+@pytest.mark.parametrize("results", [2, 5])
+def test_results_besides_the_first_are_training_mode_before_opset_14(opset, results) -> None:
+    """onnxruntime then takes the batch's own moments; they were compiled as inference."""
+    moments = [np.abs(numbers(3, seed=seed)) + 0.1 for seed in range(4)]
+    operands = [("x", F32, (1, 3, 4)), *moments]
+    with pytest.raises(GlowmcuError, match="in training mode") as caught:
+        reference_graph(onnx_model("BatchNormalization", operands, {}, results, opset), "m.onnx")
+    assert "model.eval()" in str(caught.value)
+    reference_graph(onnx_model("BatchNormalization", operands, {}, 1, opset), "m.onnx")
+
+
+@pytest.mark.parametrize("opset", [7, 8])
+def test_batch_normalization_by_element(opset) -> None:
+    moments = [np.abs(numbers(3, 2, 5, seed=seed)) + 0.1 for seed in range(4)]
+    operands = [("x", F32, (2, 3, 2, 5)), *moments]
+    data = onnx_model("BatchNormalization", operands, {"spatial": 0}, opset=opset)
+    check_model(data, oracle=run_onnxruntime)
+    few = [("x", F32, (2, 3, 2, 5)), *(each[:, 0, 0] for each in moments)]
+    data = onnx_model("BatchNormalization", few, {"spatial": 0}, opset=opset)
+    with pytest.raises(GlowmcuError, match="as spatial is 0"):
+        reference_graph(data, "m.onnx")
+
+
 def test_batch_normalization_by_moments_of_run_time() -> None:
     names = ("scale", "bias", "mean", "variance")
     operands = [("x", F32, (2, 4, 3)), *((name, F32, (4,)) for name in names)]

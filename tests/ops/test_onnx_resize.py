@@ -9,6 +9,7 @@ import pytest
 
 from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.notes import notes_on_file
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.types import ElementType
 from glowmcu.pipeline import compile_model
@@ -108,6 +109,29 @@ def test_a_cropped_region_beyond_the_image() -> None:
     check(resize_model((1, 2, 5, 6), mode, roi=roi, sizes=sizes_of((1, 2, 7, 9))))
 
 
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "int32"])
+def test_nearest_elements_of_a_cropped_region_beyond_the_image(dtype: str, rounding: str) -> None:
+    mode = {
+        "nearest_mode": rounding,
+        "coordinate_transformation_mode": "tf_crop_and_resize",
+        "extrapolation_value": 3.0,
+    }
+    roi = np.array([0, 0, 0.25, -0.5, 1, 1, 0.75, 1.25], np.float32)
+    data = resize_model((1, 2, 5, 6), mode, dtype, roi=roi, sizes=sizes_of((1, 2, 7, 9)))
+    check(data)
+    (got,) = run_graph(compile_model(data, "m.onnx", Options("m")).imported,
+                       [np.full((1, 2, 5, 6), 9, dtype)])  # fmt: skip
+    assert sorted(set(got.ravel().tolist())) == [3, 9]
+
+
+def test_cropped_regions_are_rounded_as_in_onnxruntime() -> None:
+    """A position that is 3 but for rounding: of `floor` it is the element before."""
+    mode = {"nearest_mode": "floor", "coordinate_transformation_mode": "tf_crop_and_resize"}
+    roi = np.array([0, 0, 0.1, 0.2, 1, 1, 0.8, 1.1], np.float32)
+    check(resize_model((1, 3, 6, 5), mode, roi=roi, sizes=sizes_of((1, 3, 10, 1))))
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
 def test_nearest_of_integers(dtype: str) -> None:
     shape, size = SHAPES["larger"]
@@ -126,6 +150,34 @@ def test_upsample_of_old_opsets(mode: str) -> None:
 def test_resize_of_opset_10_takes_the_element_before() -> None:
     scales = np.array([1, 1, 2, 1.5], np.float32)
     check(onnx_model("Resize", [("x", "float32", (1, 2, 3, 4)), scales], {}, opset=10))
+
+
+@pytest.mark.parametrize(
+    "scales", [(0.6, 0.6), (0.75, 0.3), (2, 0.6), (0.7, 1.3), (0.5, 0.25), (1 / 3, 1 / 7)]
+)
+def test_resize_of_opset_10_takes_the_element_behind_where_it_shrinks(
+    scales: tuple[float, float],
+) -> None:
+    operand = np.array([1, 1, *scales], np.float32)
+    check(onnx_model("Resize", [("x", "float32", (1, 2, 7, 8)), operand], {}, opset=10))
+
+
+def test_a_note_says_which_elements_resize_of_opset_10_takes() -> None:
+    x = ("x", "float32", (1, 1, 2, 4))
+
+    def note(scale: float, mode: str = "nearest", opset: int = 10) -> str:
+        scales = np.array([1, 1, scale, scale], np.float32)
+        operands = [x, scales] if opset == 10 else [x, None, scales]
+        data = onnx_model("Resize", operands, {"mode": mode}, opset=opset)
+        return " ".join(notes_on_file(data, "m"))
+
+    # The case of ONNX's own tests at that time.
+    data = onnx_model("Resize", [x, np.array([1, 1, 0.6, 0.6], np.float32)], {}, opset=10)
+    (got,) = run_graph(compile_model(data, "m.onnx", Options("m")).imported,
+                       [np.arange(1, 9, dtype=np.float32).reshape(1, 1, 2, 4)])  # fmt: skip
+    assert got.ravel().tolist() == [1, 3]
+    assert note(0.6).startswith("1 Resize of opset 10 shrinks to nearest elements by no whole")
+    assert not any((note(0.5), note(1.5), note(0.6, "linear"), note(0.6, opset=11)))
 
 
 def test_what_has_int8_kernels_is_recognized() -> None:

@@ -294,8 +294,8 @@ _ELEMENTS = {
 }
 
 
-#: Of constants alone, which become int8 of the same values.
-FOUR_BITS = ("INT4", "UINT4")
+#: Of constants and of what pairs store, which become int8 of the same values; with their limits.
+FOUR_BITS = {"INT4": (-8, 7), "UINT4": (0, 15)}
 
 
 def element_of(data_type: int) -> tuple[ElementType | None, str]:

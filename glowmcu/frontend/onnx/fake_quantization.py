@@ -119,12 +119,23 @@ def _clamped(
     element: ElementType,
     quantization: Quantization,
 ) -> Value:
-    """`real` stored within `limits`: clamped where these are narrower than the type."""
+    """`real` stored within `limits`."""
     if limits != element.limits:
-        scale, point = quantization.scales[0], quantization.zero_points[0]
-        bounds = tuple(float(np.float32((limit - point) * scale)) for limit in limits)
-        real = state.add(op, Relu((bounds[0], bounds[1])), [real])
+        real = clamped_real(state, op, real, limits, quantization)
     return state.add(op, Quantize(half_even=True), [real], element, quantization)
+
+
+def clamped_real(
+    state: Import,
+    op: NodeRecord,
+    real: Value,
+    limits: tuple[float, float],
+    quantization: Quantization,
+) -> Value:
+    """`real` where it is stored within `limits`, which are narrower than the type's."""
+    scale, point = quantization.scales[0], quantization.zero_points[0]
+    bounds = tuple(float(np.float32((limit - point) * scale)) for limit in limits)
+    return state.add(op, Relu((bounds[0], bounds[1])), [real])
 
 
 def _bind_constant(state: Import, op: NodeRecord, steps: Array, scale: Array, point: Array) -> None:

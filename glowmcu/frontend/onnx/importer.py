@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +19,12 @@ from glowmcu.frontend.control_flow_nodes import Inside
 from glowmcu.frontend.graph_builder import GraphBuilder, check_tensor_size
 from glowmcu.frontend.known_inputs import bound_data, must_be_known, open_batches
 from glowmcu.frontend.onnx.container import (
+    FOUR_BITS,
     OLDEST_OPSET,
     InputRecord,
     NodeRecord,
     OnnxRecord,
+    element_of,
     tensor_data,
 )
 from glowmcu.frontend.onnx.operand_counts import expect_counts
@@ -96,6 +99,8 @@ class Import:
         self._constants: dict[tuple[int, str], Value] = {} if outer is None else outer._constants
         #: What was made of constants, by the constant and its own content.
         self._made: dict[tuple[Value, Shape, bytes], Value] = {} if outer is None else outer._made
+        #: Constants that have four bits in the file, and int8 here.
+        self.four_bits: dict[Value, str] = {} if outer is None else outer.four_bits
         self._sequences: dict[str, tuple[Value, ...]] = {}
         #: Results that are strings in the file, and here the index of a class.
         self.class_indices: set[str] = set()
@@ -175,10 +180,20 @@ class Import:
         key = id(self.model), name
         value = self._constants.get(key)
         if value is None or value not in self.builder.known:
-            data = tensor_data(self.model.initializers[name], self.model.folder)
-            value = self.builder.add_constant(_narrowed(data), f"{self.place}{name}")
+            value = self._tensor(self.model.initializers[name], f"{self.place}{name}")
             self._constants[key] = value
         return value
+
+    def _tensor(self, tensor: Any, name: str) -> Value:
+        """A tensor of the file as a constant."""
+        data = _narrowed(tensor_data(tensor, self.model.folder))
+        value = self.builder.add_constant(data, name)
+        self._note_four_bits(value, element_of(tensor.data_type)[1])
+        return value
+
+    def _note_four_bits(self, value: Value, type_name: str) -> None:
+        if type_name in FOUR_BITS:
+            self.four_bits[value] = type_name
 
     def bound(self, name: str) -> Value | Sequence[Value] | None:
         """What `name` is so far, a tensor or a sequence of them; None for what is not there yet."""
@@ -195,7 +210,11 @@ class Import:
 
     def _crossed(self, value: Value) -> Value:
         """What a value of the graph around is in this one."""
-        return value if self.inside is None else self.inside.value(value)
+        if self.inside is None:
+            return value
+        inner = self.inside.value(value)
+        self._note_four_bits(inner, self.four_bits.get(value, ""))
+        return inner
 
     def give(self, name: str, found: Value | Sequence[Value]) -> None:
         """`name` is this tensor, or this sequence of tensors."""
@@ -302,6 +321,10 @@ class Import:
     def bind_constant(self, op: NodeRecord, data: Array) -> None:
         """The operator's result is known at compile time (a shape, say)."""
         self.bind(op, [self.builder.add_constant(_narrowed(data), _first_name(op))])
+
+    def bind_tensor(self, op: NodeRecord, tensor: Any) -> None:
+        """The operator's result is a tensor of the file."""
+        self.bind(op, [self._tensor(tensor, _first_name(op))])
 
     def add_constant(self, data: Array, name: str = "constant") -> Value:
         """A constant that is not in the file."""

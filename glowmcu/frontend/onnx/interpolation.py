@@ -57,10 +57,9 @@ def positions(axis: Axis, mode: str) -> Array:
         place = x * last / out_last if axis.out_size > 1 else x
     elif mode == "tf_crop_and_resize":
         start, end = map(np.float32, axis.roi)
-        step = (end - start) * last
         place = x + half * (start + end) * last
         if axis.out_size > 1:
-            place = start * last + x * step / out_last
+            place = start * last + x * (end - start) * last / out_last
     else:
         raise Unsupported("GM105", f"Resize: coordinate_transformation_mode {mode} is unknown")
     return place
@@ -80,6 +79,12 @@ def nearest_indices(axis: Axis, mode: str, rounding: str) -> Array:
     return np.asarray(np.clip(nearest, 0, axis.in_size - 1), np.int32)
 
 
+def outside(axis: Axis, mode: str) -> Array:
+    """Which results lie outside of the input."""
+    place = positions(axis, mode)
+    return np.asarray((place < 0) | (place > axis.in_size - 1))
+
+
 @dataclass(frozen=True)
 class Interpolation:
     """How neighbours are weighted. `extrapolation` replaces results from outside of the input."""
@@ -93,9 +98,9 @@ class Interpolation:
         """`starts` (O,), `weights` (O, taps) and `offsets` (O,) of a `resample`."""
         rows: list[dict[int, float]] = []
         offsets = np.zeros(axis.out_size, np.float32)
+        beyond = outside(axis, mode)
         for index, place in enumerate(positions(axis, mode).astype(np.float64)):
-            outside = not 0 <= place <= axis.in_size - 1
-            if self.extrapolation is not None and outside:
+            if self.extrapolation is not None and beyond[index]:
                 rows.append({0: 0.0})
                 offsets[index] = self.extrapolation
             else:

@@ -103,21 +103,28 @@ def import_lrn(state: Import, op: NodeRecord) -> None:
 
 @importer("BatchNormalization")
 def import_batch_normalization(state: Import, op: NodeRecord) -> None:
-    """(x - mean) * scale / sqrt(variance + epsilon) + bias: one factor and one addend a channel."""
-    if op.flag("training_mode") or (state.opset < 7 and not op.flag("is_test")):
+    """(x - mean) * scale / sqrt(variance + epsilon) + bias: one factor and one addend a channel, or
+    an element before opset 9 where `spatial` is 0.
+    """
+    if _is_training(state, op):
         raise Unsupported(
             "GM105", "BatchNormalization in training mode",
             "export the model for inference: model.eval()",
         )  # fmt: skip
     x = state.value(op, 0)
     scale, bias, mean, variance = (state.value(op, position) for position in range(1, 5))
+    by_element = state.opset < 9 and not op.flag("spatial", True)
     channels = x.type.shape[1] if x.type.rank > 1 else 1
+    expected = x.type.shape[1:] if by_element else (channels,)
+    needed = (
+        f"{expected}, a number for each element, as spatial is 0"
+        if by_element
+        else f"a vector of {channels}, a number for each place of axis 1"
+    )
     for name, value in (("scale", scale), ("B", bias), ("mean", mean), ("var", variance)):
-        if value.type.shape != (channels,):
+        if value.type.shape != expected:
             raise Unsupported(
-                "GM106",
-                f"BatchNormalization: {name} is {value.type}; {x.type} needs a vector of "
-                f"{channels}, a number for each place of axis 1",
+                "GM106", f"BatchNormalization: {name} is {value.type}; {x.type} needs {needed}"
             )
     epsilon = op.number("epsilon", 1e-5)
     if all(state.known(op, position) for position in range(1, 5)):
@@ -129,12 +136,17 @@ def import_batch_normalization(state: Import, op: NodeRecord) -> None:
         shifted = state.add(op, Add(), [variance, _number(state, epsilon)])
         factor = state.add(op, Mul(), [scale, state.add(op, Rsqrt(), [shifted])])
         addend = state.add(op, Sub(), [bias, state.add(op, Mul(), [mean, factor])])
-    image = state.to_nhwc(op, x) if x.type.rank > 2 else x
-    result = _scaled(state, op, image, factor, addend)
-    if x.type.rank > 2:
-        state.from_nhwc(op, result)
+    if by_element or x.type.rank <= 2:
+        state.bind(op, [_scaled(state, op, x, factor, addend)])
     else:
-        state.bind(op, [result])
+        state.from_nhwc(op, _scaled(state, op, state.to_nhwc(op, x), factor, addend))
+
+
+def _is_training(state: Import, op: NodeRecord) -> bool:
+    """An attribute says so, or from opset 7 to 13 that there are results besides the first."""
+    if state.opset < 7:
+        return not op.flag("is_test")
+    return op.flag("training_mode") if state.opset >= 14 else any(op.outputs[1:])
 
 
 def _number(state: Import, value: float) -> Value:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from glowmcu.frontend.known_inputs import batch_note
-from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord, element_of, read_onnx_container
+from glowmcu.frontend.onnx.container import (
+    NodeRecord,
+    OnnxRecord,
+    element_of,
+    read_onnx_container,
+    tensor_data,
+)
 from glowmcu.frontend.onnx.dynamic_ranges import dynamic_products
 from glowmcu.frontend.onnx.pair_notes import notes_on_pairs
 from glowmcu.frontend.onnx.selected_rows import notes_on_selections
+from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 
 #: `double` among ONNX's element types.
@@ -27,6 +38,7 @@ def notes_on_onnx(
         *_class_notes(model),
         *_double_note(model),
         *_activations_note(model, quantizing),
+        *_shrinking_note(model),
         *notes_on_pairs(model),
         *notes_on_selections(model),
     )
@@ -93,3 +105,32 @@ def _activations_note(model: OnnxRecord, quantizing: bool) -> tuple[str, ...]:
         "or not at all; here activations are float and stay exact; int8 throughout, by samples, is "
         "smaller and faster: --samples DATA, or glowmcu profile",
     )
+
+
+def _shrinking_note(model: OnnxRecord) -> tuple[str, ...]:
+    """Which elements are the nearest where ONNX leaves that open."""
+    if model.opsets.get("ai.onnx") != 10:
+        return ()
+    constants = {op.outputs[0]: op.attributes.get("value") for op in model.nodes
+                 if op.kind == "Constant" and op.outputs}  # fmt: skip
+    constants.update(model.initializers)
+    resized = [op for op in model.nodes if op.kind == "Resize" and len(op.inputs) > 1]
+    nearest = [op for op in resized if op.text("mode", "nearest") == "nearest"]
+    count = sum(_shrinks_unevenly(model, constants.get(op.inputs[1])) for op in nearest)
+    if not count:
+        return ()
+    return (
+        f"{count} Resize of opset 10 shrink{'s' * (count == 1)} to nearest elements by no whole "
+        "factor, and ONNX does not say which these are: here, as in onnxruntime, the ones behind, "
+        "while PyTorch takes the ones before; an export with opset 11 or later says it",
+    )
+
+
+def _shrinks_unevenly(model: OnnxRecord, tensor: Any) -> bool:
+    """Whether scales that the file holds are below 1, and no parts of it."""
+    try:
+        scales = tensor_data(tensor, model.folder).astype(np.float32)
+    except Unsupported:  # computed, or refused where it is read
+        return False
+    shrinking = scales[(scales > 0) & (scales < 1)]
+    return bool((np.float32(1) / shrinking % 1).any())

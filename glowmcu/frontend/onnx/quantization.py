@@ -8,6 +8,7 @@ import numpy as np
 
 from glowmcu.frontend.onnx.axes import positive_axis
 from glowmcu.frontend.onnx.container import FOUR_BITS, NodeRecord, element_of
+from glowmcu.frontend.onnx.fake_quantization import clamped_real
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
@@ -32,43 +33,54 @@ _STORED = (*BYTES, ElementType.I16)
 @importer("QuantizeLinear")
 @importer("QuantizeLinear", domain="com.microsoft")
 def import_quantize(state: Import, op: NodeRecord) -> None:
-    """round(x / scale) + zero point, halves to even; the zero point's type is the result's."""
+    """round(x / scale) + zero point, halves to even; the zero point's type is the result's.
+
+    Four bits end where they do in the file, and are stored as int8.
+    """
     x, scale = state.value(op, 0), state.value(op, 1)
     element, name = _stored_element(state, op)
     if element not in _STORED or not x.type.element.is_float:
         raise Unsupported("GM105", f"QuantizeLinear: {x.type} to {name} is not supported")
+    limits = FOUR_BITS.get(name, element.limits)
     constants = x if state.known(op, 0) else None
     quantization = _quantization(state, op, constants)
     if quantization is not None and constants is not None:
-        _bind_quantized(state, op, state.builder.known[x], element, quantization)
+        steps = _steps(op, state.builder.known[x], quantization)
+        state.bind_constant(op, np.clip(steps, *limits).astype(element.numpy))
         return
     if quantization is not None and not quantization.per_channel:
+        if name in FOUR_BITS:
+            x = clamped_real(state, op, x, limits, quantization)
         state.emit(op, Quantize(half_even=True), [x], element, quantization)
         return
     rows = _in_blocks(state, op, x)
     quotient = state.add(op, Div(), [rows, _aligned(state, op, scale, x)])
     point = _aligned(state, op, state.value(op, 2), x) if state.has(op, 2) else None
-    result = _stored(state, op, quotient, point, element)
+    result = _stored(state, op, quotient, point, element, limits)
     state.emit(op, Reshape(x.type.shape), [result])
 
 
 def _stored_element(state: Import, op: NodeRecord) -> tuple[ElementType | None, str]:
     """The zero point's type, or without one what `output_dtype` says; uint8 if nothing does."""
     said = op.integer("output_dtype", 0)
+    element, name = element_of(said or _UINT8)
+    if name in FOUR_BITS:
+        element = ElementType.I8
     if not state.has(op, 2):
-        return element_of(said or _UINT8)
-    element, (expected, name) = state.value(op, 2).type.element, element_of(said or _UINT8)
-    if said and element is not expected and name not in FOUR_BITS:
+        return element, name
+    point = state.value(op, 2)
+    own = point.type.element
+    if said and own is not element:
         raise Unsupported(
-            "GM106", f"{op.kind}: output_dtype is {name}, and its zero point {element.value}"
+            "GM106", f"{op.kind}: output_dtype is {name}, and its zero point {own.value}"
         )
-    return element, element.value
+    return own, state.four_bits.get(point, name if said else own.value)
 
 
-def _bind_quantized(
-    state: Import, op: NodeRecord, data: Array, element: ElementType, quantization: Quantization
-) -> None:
-    """The result is known: training leaves float weights in front of their pair."""
+def _steps(op: NodeRecord, data: Array, quantization: Quantization) -> Array:
+    """Of a constant, which training leaves in front of its pair: the numbers to be stored, which
+    may be beyond their type.
+    """
     shape = [1] * data.ndim
     if quantization.axis is not None:
         shape[quantization.axis] = -1
@@ -78,18 +90,22 @@ def _bind_quantized(
         steps = np.rint(np.float32(data) / scales) + points
     if np.isnan(steps).any():
         raise Unsupported("GM105", f"{op.kind}: a constant holds NaN")
-    state.bind_constant(op, np.clip(steps, *element.limits).astype(element.numpy))
+    return np.asarray(steps)
 
 
 def _stored(
-    state: Import, op: NodeRecord, quotient: Value, point: Value | None, element: ElementType
+    state: Import,
+    op: NodeRecord,
+    quotient: Value,
+    point: Value | None,
+    element: ElementType,
+    limits: tuple[float, float],
 ) -> Value:
-    """Rounded, moved by the zero point, clamped to the type's range."""
+    """Rounded, moved by the zero point, clamped to `limits`."""
     whole = state.add(op, Round(), [quotient])
     if point is not None:
         whole = state.add(op, Add(), [whole, state.add(op, Cast(), [point], ElementType.F32)])
-    lowest, highest = element.limits
-    limited = state.add(op, Relu((float(lowest), float(highest))), [whole])
+    limited = state.add(op, Relu((float(limits[0]), float(limits[1]))), [whole])
     return state.add(op, Cast(), [limited], element)
 
 
@@ -224,6 +240,8 @@ def import_dynamic_quantize(state: Import, op: NodeRecord) -> None:
     steps = state.add_constant(np.array(255, np.float32), "steps")
     scale = state.add(op, Div(), [state.add(op, Sub(), [high, low]), steps])
     negative = state.add(op, Sub(), [zero, low])
-    point = _stored(state, op, state.add(op, Div(), [negative, scale]), None, ElementType.UI8)
+    limits = ElementType.UI8.limits
+    offset = state.add(op, Div(), [negative, scale])
+    point = _stored(state, op, offset, None, ElementType.UI8, limits)
     quotient = state.add(op, Div(), [x, scale])
-    state.bind(op, [_stored(state, op, quotient, point, ElementType.UI8), scale, point])
+    state.bind(op, [_stored(state, op, quotient, point, ElementType.UI8, limits), scale, point])

@@ -17,11 +17,13 @@ from glowmcu.frontend.onnx.interpolation import (
     Axis,
     Interpolation,
     nearest_indices,
+    outside,
 )
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
+from glowmcu.ops.comparison import Select
 from glowmcu.ops.gather import Gather
 from glowmcu.ops.quantization import Dequantize, Quantize
 from glowmcu.ops.resampling import Resample
@@ -34,7 +36,9 @@ _FLAGS = ((False, False), (True, False), (False, True), (True, True))
 
 @importer("Resize", "Upsample")
 def import_resize(state: Import, op: NodeRecord) -> None:
-    """Before opset 11 coordinates are asymmetric and nearest means floor."""
+    """Before opset 11 coordinates are asymmetric; nearest then is the element before, and behind
+    where Resize shrinks an axis, as in onnxruntime: ONNX itself leaves that open.
+    """
     x = state.value(op, 0)
     is_old = op.kind == "Upsample" or state.opset < 11
     coordinates = "asymmetric" if is_old else op.text(
@@ -46,8 +50,7 @@ def import_resize(state: Import, op: NodeRecord) -> None:
     axes = {place: axis for place, axis in axes.items() if not axis.is_identity}
     mode = op.text("mode", "nearest")
     if mode == "nearest":
-        rounding = "floor" if is_old else op.text("nearest_mode", "round_prefer_floor")
-        _bind_nearest(state, op, x, axes, coordinates, rounding)
+        _bind_nearest(state, op, x, axes, coordinates)
     elif mode in ("linear", "cubic"):
         stored = x.type.quantization
         if stored is None:
@@ -139,13 +142,23 @@ def _checked(op: NodeRecord, in_size: int, out_size: int, scale: float) -> Axis:
     return Axis(in_size, out_size, scale)
 
 
-def _bind_nearest(
-    state: Import, op: NodeRecord, x: Value, axes: Axes, coordinates: str, rounding: str
-) -> None:
+def _rounding(state: Import, op: NodeRecord, axis: Axis) -> str:
+    """How the position of a result becomes that of the nearest element."""
+    if op.kind == "Upsample" or state.opset < 11:
+        return "ceil" if op.kind == "Resize" and axis.scale < 1 else "floor"
+    return op.text("nearest_mode", "round_prefer_floor")
+
+
+def _bind_nearest(state: Import, op: NodeRecord, x: Value, axes: Axes, coordinates: str) -> None:
     tables = {
-        place: nearest_indices(axis, coordinates, rounding) for place, axis in axes.items()
-    }  # fmt: skip
-    if x.type.rank == 4 and tables.keys() <= _IMAGE_AXES and tables:
+        place: nearest_indices(axis, coordinates, _rounding(state, op, axis))
+        for place, axis in axes.items()
+    }
+    beyond: dict[int, Array] = {}
+    if coordinates == "tf_crop_and_resize":
+        beyond = {place: outside(axis, coordinates) for place, axis in axes.items()}
+    is_inside = not any(each.any() for each in beyond.values())
+    if is_inside and x.type.rank == 4 and tables.keys() <= _IMAGE_AXES and tables:
         size = tuple(axes[place].out_size if place in axes else x.type.shape[place]
                      for place in (2, 3))  # fmt: skip
         for flags in _FLAGS:
@@ -155,7 +168,20 @@ def _bind_nearest(
                 return
     for place, table in tables.items():
         x = state.add(op, Gather(place), [x, state.add_constant(table, "places")])
+    for place, each in beyond.items():
+        x = _extrapolated(state, op, x, place, each)
     state.bind(op, [x])
+
+
+def _extrapolated(state: Import, op: NodeRecord, x: Value, place: int, beyond: Array) -> Value:
+    """`x` with one value in all places of an axis that are `beyond` the input."""
+    if not beyond.any():
+        return x
+    rank, element, stored = x.type.rank, x.type.element, x.type.quantization
+    value = np.array(op.number("extrapolation_value", 0.0)).astype(element.numpy)
+    fill = state.builder.add_constant(value.reshape((1,) * rank), "extrapolation", stored)
+    mask = state.add_constant(beyond.reshape(-1, *(1,) * (rank - place - 1)), "beyond")
+    return state.add(op, Select(), [mask, fill, x], element, stored)
 
 
 def _is_nearest_neighbor(

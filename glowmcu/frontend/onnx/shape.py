@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from glowmcu.frontend.onnx.container import NodeRecord, tensor_data
+from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.types import Shape
@@ -32,7 +32,9 @@ def axes_operand(state: Import, op: NodeRecord, position: int) -> tuple[int, ...
 
 @importer("Identity", "Dropout")
 def import_identity(state: Import, op: NodeRecord) -> None:
-    """The operand itself: at inference time Dropout does nothing; its mask is all true."""
+    """The operand itself: at inference time Dropout does nothing; its mask is all true, or before
+    opset 10 all ones of the operand's type.
+    """
     x = state.value(op, 0)
     if state.has(op, 2) and bool(state.constant(op, 2, "its training mode").any()):
         ratio = state.constant(op, 1, "its ratio") if state.has(op, 1) else np.array(0.5)
@@ -40,8 +42,9 @@ def import_identity(state: Import, op: NodeRecord) -> None:
             raise Unsupported("GM105", f"{op.kind}: the model is in training mode", _EVALUATE)
     state.bind(op, [x])
     if len(op.outputs) > 1 and op.outputs[1]:
-        state.builder.afford(x.type.shape, 1, "a constant")
-        mask = state.add_constant(np.ones(x.type.shape, np.bool_), op.outputs[1])
+        dtype = np.dtype(np.bool_ if state.opset >= 10 else x.type.element.numpy)
+        state.builder.afford(x.type.shape, dtype.itemsize, "a constant")
+        mask = state.add_constant(np.ones(x.type.shape, dtype), op.outputs[1])
         state.bind(op, [x, mask])
 
 
@@ -137,4 +140,4 @@ def import_constant(state: Import, op: NodeRecord) -> None:
             return
     if not op.has("value"):
         raise Unsupported("GM105", "Constant: strings and sparse tensors are not supported")
-    state.bind_constant(op, tensor_data(op.attributes["value"], state.model.folder))
+    state.bind_tensor(op, op.attributes["value"])
