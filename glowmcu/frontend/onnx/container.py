@@ -26,6 +26,7 @@ from glowmcu.frontend.onnx.functions import (
     expand_functions,
     inline_functions,
 )
+from glowmcu.frontend.onnx.parsing import parsed_model, readable
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
@@ -136,7 +137,7 @@ def read_onnx_container(
     """
     onnx = _import_onnx()
     try:
-        model = onnx.load_model_from_string(data)
+        model = parsed_model(data, onnx)
         if len(model.functions):
             from glowmcu.frontend.onnx.knn_imputer import with_fixed_imputer
 
@@ -236,7 +237,7 @@ def read_properties(data: bytes, file_name: str) -> tuple[dict[str, str], list[l
     """
     onnx = _import_onnx()
     try:
-        model = onnx.load_model_from_string(data)
+        model = parsed_model(data, onnx)
         properties = {item.key: item.value for item in model.metadata_props}
         tables = {item.name: item.string_data for item in model.graph.initializer}
         named = [
@@ -250,7 +251,7 @@ def read_properties(data: bytes, file_name: str) -> tuple[dict[str, str], list[l
             for op in model.graph.node
             if op.op_type == "ArrayFeatureExtractor" and tables.get(op.input[0])
         ]
-        lists = dict.fromkeys(tuple(name.decode("utf-8") for name in names) for names in named)
+        lists = dict.fromkeys(tuple(map(readable, names)) for names in named)
     except Exception as cause:
         raise _damaged(file_name, cause) from cause
     every = {name for names in lists for name in names}
