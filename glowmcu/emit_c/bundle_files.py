@@ -121,8 +121,6 @@ def unlisted_files(
     if view.blob is not None:
         more[f"{name}_weights.hex"] = view.blob.intel_hex
     code = {file: text for file, text in files.outlines.items() if file != f"{name}_weights.c"}
-    if frames := naked_frames(code):
-        more[f"{name}_assembly.su"] = frames
     more |= packages
     more[RECORD_FILE] = _misra_record(name, {**code, **more})
     more["selftest/golden.json"] = golden_json(facts.vectors, facts.exact_outputs)
@@ -130,7 +128,11 @@ def unlisted_files(
 
 
 def listed(files: Texts, manifest: Manifest) -> tuple[Texts, Manifest]:
-    """A bundle's files with a manifest that lists them all."""
+    """A bundle's files as they stay, with the frames of functions that are assembly, and a
+    manifest that lists them all.
+    """
+    if frames := naked_frames(files.outlines):
+        files = files.joined({f"{manifest.name}_assembly.su": frames})
     full = with_files(manifest, files.digests)
     return files.joined({FILE_NAME: full.to_json()}), full
 
