@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from glowmcu import installation, limits
+from glowmcu import limits
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.frontend.onnx.functions import (
     MAX_NODES,
@@ -26,7 +26,7 @@ from glowmcu.frontend.onnx.functions import (
     expand_functions,
     inline_functions,
 )
-from glowmcu.frontend.onnx.parsing import parsed_model, readable
+from glowmcu.frontend.onnx.parsing import import_onnx, parsed_model, readable
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
@@ -135,7 +135,7 @@ def read_onnx_container(
     An operator that is not in `supported`, (domain, operator) pairs, is replaced by what ONNX
     defines it by, where it does.
     """
-    onnx = _import_onnx()
+    onnx = import_onnx()
     try:
         model = parsed_model(data, onnx)
         if len(model.functions):
@@ -235,7 +235,7 @@ def read_properties(data: bytes, file_name: str) -> tuple[dict[str, str], list[l
 
     Raises GM101, GM109.
     """
-    onnx = _import_onnx()
+    onnx = import_onnx()
     try:
         model = parsed_model(data, onnx)
         properties = {item.key: item.value for item in model.metadata_props}
@@ -258,17 +258,6 @@ def read_properties(data: bytes, file_name: str) -> tuple[dict[str, str], list[l
     return properties, [list(names) for names in lists if {*names} == every][:1] or [
         *map(list, lists)
     ]
-
-
-def _import_onnx() -> Any:
-    try:
-        import onnx
-    except ImportError as cause:
-        raise error(
-            "GM109", "reading ONNX models needs the onnx package",
-            hint=installation.extra("onnx"),
-        ) from cause  # fmt: skip
-    return onnx
 
 
 def _damaged(file_name: str, cause: Exception) -> GlowmcuError:
@@ -301,7 +290,7 @@ FOUR_BITS = ("INT4", "UINT4")
 
 def element_of(data_type: int) -> tuple[ElementType | None, str]:
     """IR element type of an ONNX data type number, and its ONNX name."""
-    onnx = _import_onnx()
+    onnx = import_onnx()
     try:
         name = str(onnx.TensorProto.DataType.Name(data_type))
     except ValueError:

@@ -4,6 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from glowmcu import installation
+from glowmcu.errors import error
+
+
+def import_onnx() -> Any:
+    """The onnx package. Raises GM109."""
+    try:
+        import onnx
+    except ImportError as cause:
+        raise error(
+            "GM109", "reading ONNX models needs the onnx package",
+            hint=installation.extra("onnx"),
+        ) from cause  # fmt: skip
+    return onnx
+
 
 def parsed_model(data: bytes, onnx: Any) -> Any:
     """The model in `data`; raises what the onnx package does of damaged files.
