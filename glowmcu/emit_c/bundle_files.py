@@ -26,6 +26,7 @@ from glowmcu.emit_c.delegate_text import with_estimate
 from glowmcu.emit_c.golden_text import golden_json, vector_view
 from glowmcu.emit_c.learning_view import learning_view
 from glowmcu.emit_c.library_calls import library_calls
+from glowmcu.emit_c.licenses import terms
 from glowmcu.emit_c.manifest_entries import bundle_manifest
 from glowmcu.emit_c.misra import RECORD_FILE, disapplied_table, places, table
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
@@ -127,12 +128,14 @@ def unlisted_files(
     return files.joined(more), manifest
 
 
-def listed(files: Texts, manifest: Manifest) -> tuple[Texts, Manifest]:
-    """A bundle's files as they stay, with the frames of functions that are assembly, and a
-    manifest that lists them all.
+def listed(files: Texts, manifest: Manifest, model_license: str = "") -> tuple[Texts, Manifest]:
+    """A bundle's files as they stay, with what is told of them: frames of functions that are
+    assembly, terms, and a manifest that lists them all.
     """
+    name = manifest.name
     if frames := naked_frames(files.outlines):
-        files = files.joined({f"{manifest.name}_assembly.su": frames})
+        files = files.joined({f"{name}_assembly.su": frames})
+    files = files.joined(terms(files, name, model_license))
     full = with_files(manifest, files.digests)
     return files.joined({FILE_NAME: full.to_json()}), full
 
