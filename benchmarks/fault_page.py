@@ -1,4 +1,7 @@
-"""faults.json and faults.md: what runs with a flipped bit came to; nothing is typed by hand."""
+"""faults.json and faults.md: what runs with a flipped bit came to; nothing is typed by hand.
+
+python -m benchmarks.fault_page      # where kernels changed: whose figures are older than they
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any
 
 from benchmarks.fault_outcomes import RESULTS, WILD, Outcome
 from benchmarks.fault_run import Ran
-from benchmarks.kernel_sources import kernel_sources_digest
+from benchmarks.kernel_sources import is_of_today, kernel_sources_digest
 from benchmarks.ledger import read_ledger, write_ledger
 from glowmcu.report.tables import count
 
@@ -110,6 +113,12 @@ class Ledger:
     def runs(self, name: str) -> int:
         return sum(runs_of(counts) for counts in self.cases[name]["counts"].values())
 
+    def old(self) -> set[str]:
+        """Cases since whose runs kernels have changed, their own or others."""
+        states = {entry["kernels"] for entry in self.cases.values()}
+        today = {digest for digest in states if is_of_today(digest)}
+        return {name for name, entry in self.cases.items() if entry["kernels"] not in today}
+
     def totals(self, names: Iterable[str]) -> dict[str, Counter[str]]:
         """Counts by kind over the cases `names`."""
         found: dict[str, Counter[str]] = {kind: Counter() for kind in PLACES}
@@ -164,8 +173,15 @@ def figures(ledger: Ledger) -> str:
         f"{count(runs_of(checked))} flips in constants `NAME_check` noticed "
         f"{count(checked['noticed'])}; after {count(wild_of(checked))} of these the run wrote "
         f"outside, and {count(checked['wild_noticed'])} of them were noticed. Elsewhere flips led "
-        f"to such a write in {others}."
+        f"to such a write in {others}.{_age(ledger)}"
     )
+
+
+def _age(ledger: Ledger) -> str:
+    """A sentence, if not all figures are of today's kernels."""
+    old = len(ledger.old())
+    whose = "These figures" if old == len(ledger.cases) else f"Those of {old} bundles"
+    return f" {whose} are of kernels of an earlier state." if old else ""
 
 
 def documented(text: str, ledger: Ledger) -> str:
@@ -220,15 +236,23 @@ def _share(part: int, whole: int) -> str:
 
 def _by_case(ledger: Ledger) -> list[str]:
     lines = [
-        "| bundle | program | instructions | constants | runs | arena: wild | constants: missed |",
-        "|---|---|--:|--:|--:|--:|--:|",
+        "| bundle | program | of kernels | instructions | constants | runs | arena: wild "
+        "| constants: missed |",
+        "|---|---|---|--:|--:|--:|--:|--:|",
     ]
+    old = ledger.old()
     for name, entry in sorted(ledger.cases.items()):
         counts = {kind: Counter(entry["counts"].get(kind, {})) for kind in PLACES}
         missed = sum(runs_of(counts[kind]) - counts[kind]["noticed"] for kind in CHECKED)
         lines.append(
-            f"| {name} | `{entry['digest']}` | {count(entry['instructions'])} "
+            f"| {name} | `{entry['digest']}` "
+            f"| {'of an earlier state' if name in old else 'of today'} "
+            f"| {count(entry['instructions'])} "
             f"| {count(entry['constants_bytes'])} B | {count(ledger.runs(name))} "
             f"| {count(wild_of(counts['arena']))} | {count(missed)} |"
         )
     return [*lines, ""]
+
+
+if __name__ == "__main__":
+    Ledger.stored().store()

@@ -55,7 +55,7 @@ def _words(text: str) -> str:
 
 def _pair(written: Callable[[str], str]) -> Callable[[str], str]:
     def item(text: str) -> str:
-        name, _, value = text.rpartition("=")
+        name, _, value = text.strip("'").rpartition("=")
         return f"{name if name == 'NAME' else repr(name)}: {written(value)}"
 
     return item
@@ -88,7 +88,7 @@ def _array(text: str) -> str:
 _PLACE = r"[A-Z]+\b"
 _NUMBER = rf"\d+\b|{_PLACE}"
 _FILE = rf"none\b|[^\s,;:)]+\.\w+|{_PLACE}"
-_PAIR = r"[^\s=]+=[^\s,;)]+"
+_PAIR = r"'[^'=]+=[^']+'|[^\s=]+=[^\s,;)]+"
 _LAYERS = r"(?:last=\w+|prototypes=\w+|neighbours=\w+|normal\b|bias\b|[a-z]+_\d+)"
 # In quotes where a shell needs them: a name that a message merely quotes stays as it is.
 _NAMES = r"'[^']*[^\w@%+=:,./'-][^']*'|[^\s,;:)']+(?:,[^\s,;:)']+)*"
@@ -183,7 +183,7 @@ def _command_or_options() -> re.Pattern[str]:
 def _arguments(text: str) -> str:
     """Of options one behind the other."""
     values: dict[str, list[str]] = {}
-    for option, value in re.findall(r"(?<!\S)(--?[a-z][\w-]*)(?: (?!-)(\S+))?", text):
+    for option, value in re.findall(r"(?<!\S)(--?[a-z][\w-]*)(?: (?!-)('[^']*'|\S+))?", text):
         argument = ARGUMENTS[option]
         values.setdefault(option, []).extend([argument.written(value)] if value else [])
     choices, others = list[str](), list[str]()

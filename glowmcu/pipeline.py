@@ -297,8 +297,8 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     files, manifest = unlisted_files(plan.program, selections, facts)
     check_custom_names(files.outlines, options.name, options.inputs.custom.values())
     files = files.joined(_firmware_files(options, manifest, facts.vectors))
-    files = licensed(files, options.name, options.packaging.details.license)
-    files, manifest = listed(files, manifest)
+    terms = options.packaging.details.license
+    files, manifest = listed(licensed(files, options.name, terms), manifest, terms)
     curve = memory_curve(*wanted, planning) if options.wants_curve else ()
     done = Compilation(
         model.imported, graph, selections, plan, files, manifest, (*model.notes, *fitted.notes),

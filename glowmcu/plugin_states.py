@@ -71,7 +71,7 @@ _LOADERS: Mapping[str, Callable[[], object]] = {
     "glowmcu.ops": load_operations,
     "glowmcu.passes": all_passes,
     "glowmcu.report_sections": section_functions,
-    "glowmcu.templates": lambda: render("bundle/LICENSE"),
+    "glowmcu.templates": lambda: render("bundle/LICENSES/Apache-2.0.txt"),
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import vector_coverage
+from benchmarks import fault_page, vector_coverage
 from benchmarks.fault_board import BoardBundle
 from benchmarks.fault_cases import CORES, Case, cases, drawn_inputs
 from benchmarks.fault_machine import EndlessError, Flip
@@ -177,9 +177,32 @@ def test_nothing_in_the_arena_becomes_an_address_of_a_run_in_steps(tmp_path: Pat
 
 
 def test_the_page_is_what_the_record_says() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(Ledger.stored())
+    assert PAGE.read_text(encoding="utf-8") == page(Ledger.stored()), (
+        "python -m benchmarks.fault_page"
+    )
     text = DOCUMENT.read_text(encoding="utf-8")
     assert text == documented(text, Ledger.stored())
+
+
+@pytest.mark.parametrize(
+    ("old", "said"),
+    [
+        (("a on m0", "b on m0"), " These figures are of kernels of an earlier state."),
+        (("b on m0",), " Those of 1 bundles are of kernels of an earlier state."),
+        ((), ""),
+    ],
+)
+def test_the_page_says_which_figures_are_older_than_the_kernels(
+    old: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fault_page, "is_of_today", lambda digest: digest == "now")
+    facts = {"digest": "d", "instructions": 1, "constants_bytes": 1, "counts": {}}
+    names = ("a on m0", "b on m0")
+    ledger = Ledger({name: {**facts, "kernels": "old" if name in old else "now"} for name in names})
+    text = page(ledger)
+    assert f"led to such a write in .{said}\n" in text
+    assert text.count("| of an earlier state |") == len(old)
+    assert text.count("| of today |") == len(names) - len(old)
 
 
 def test_no_recorded_run_breaks_a_guarantee() -> None:

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 from benchmarks.kernel_sources import is_of_today
+from benchmarks.long_test_choice import ALWAYS
 from benchmarks.long_tests import long_tests, stored
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -19,6 +20,10 @@ def test_every_listed_test_is_a_test_and_listed_once() -> None:
         path, function = name.partition("[")[0].split("::")
         text = (ROOT / path).read_text(encoding="utf-8")
         assert re.search(rf"^def {function}\(", text, re.MULTILINE), name
+
+
+def test_what_is_to_be_told_at_once_is_not_listed() -> None:
+    assert [name for name in long_tests() if name.startswith(ALWAYS)] == []
 
 
 def test_the_last_run_was_of_all_of_them_and_none_failed() -> None:

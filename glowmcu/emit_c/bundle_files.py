@@ -26,6 +26,7 @@ from glowmcu.emit_c.delegate_text import with_estimate
 from glowmcu.emit_c.golden_text import golden_json, vector_view
 from glowmcu.emit_c.learning_view import learning_view
 from glowmcu.emit_c.library_calls import library_calls
+from glowmcu.emit_c.licenses import terms
 from glowmcu.emit_c.manifest_entries import bundle_manifest
 from glowmcu.emit_c.misra import RECORD_FILE, disapplied_table, places, table
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
@@ -121,16 +122,20 @@ def unlisted_files(
     if view.blob is not None:
         more[f"{name}_weights.hex"] = view.blob.intel_hex
     code = {file: text for file, text in files.outlines.items() if file != f"{name}_weights.c"}
-    if frames := naked_frames(code):
-        more[f"{name}_assembly.su"] = frames
     more |= packages
     more[RECORD_FILE] = _misra_record(name, {**code, **more})
     more["selftest/golden.json"] = golden_json(facts.vectors, facts.exact_outputs)
     return files.joined(more), manifest
 
 
-def listed(files: Texts, manifest: Manifest) -> tuple[Texts, Manifest]:
-    """A bundle's files with a manifest that lists them all."""
+def listed(files: Texts, manifest: Manifest, model_license: str = "") -> tuple[Texts, Manifest]:
+    """A bundle's files as they stay, with what is told of them: frames of functions that are
+    assembly, terms, and a manifest that lists them all.
+    """
+    name = manifest.name
+    if frames := naked_frames(files.outlines):
+        files = files.joined({f"{name}_assembly.su": frames})
+    files = files.joined(terms(files, name, model_license))
     full = with_files(manifest, files.digests)
     return files.joined({FILE_NAME: full.to_json()}), full
 

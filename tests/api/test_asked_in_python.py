@@ -34,6 +34,8 @@ COMMANDS_ALONE = {"--against", "--json", "--max-growth", "--probe", "--tool", "-
         ("--input-shape x=1x4xT --define T=9",
          "input_shapes={'x': (1, 4, 'T')}, define={'T': 9}"),
         ("--input-shape x=4", "input_shapes={'x': (4,)}"),
+        ("fix it: --input-shape 'my x=1x4' --define 'ü=1..9'",
+         "fix it: input_shapes={'my x': (1, 4)}, define={'ü': (1, 9)}"),
         ("--bind a=value.npy --bind b=value.npy", "bind={'a': value, 'b': value}"),
         ("`--state none` leaves", "`states={}` leaves"),
         ("--slide x=2, or --slide y=2@3", "slide={'x': 2}, or slide={'y': '2@3'}"),

@@ -55,7 +55,7 @@ def test_packages_change_no_file_of_the_plain_bundle_but_its_index() -> None:
     made = packaged("digits").files
     different = {file for file, text in plain.items() if made[file] != text}
     # ESP-IDF takes its build from a branch of CMakeLists.txt.
-    assert different == {"README.md", "manifest.json", "CMakeLists.txt"}
+    assert different == {"README.md", "REUSE.toml", "manifest.json", "CMakeLists.txt"}
 
 
 def test_the_same_call_writes_the_same_bytes_in_any_order(tmp_path: Path) -> None:

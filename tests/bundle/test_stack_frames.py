@@ -76,6 +76,24 @@ def test_frames_beside_a_bundle_are_those_of_its_machine_code(
 
 
 @pytest.mark.arm
+@pytest.mark.parametrize("core_name", CORES)
+def test_functions_beside_a_bundle_are_where_the_compiler_sees_them(
+    core_name: str, tmp_path: Path
+) -> None:
+    compilation = compile_model(digits(), "digits.tflite", Options("digits", core=core_name))
+    folder = write_bundle(compilation, tmp_path)
+    flags = ["-fstack-usage"]
+    compile_object(folder / "digits.c", [folder], core(core_name).flags, folder / "d.o", flags)
+    place = re.compile(r"([^/\n]+:\d+:\d+:(\w+))\t")
+    seen = place.findall((folder / "d.su").read_text(encoding="utf-8"))
+    usage = place.findall((folder / "digits_assembly.su").read_text(encoding="utf-8"))
+    naked = {name for _, name in usage}
+    common = {row for row in seen if row[1] in naked}  # without the variants of other cores
+    assert common
+    assert common - {*usage} == set()
+
+
+@pytest.mark.arm
 @pytest.mark.slow
 def test_frames_of_every_variant_are_those_of_the_machine_code(tmp_path: Path) -> None:
     checked = 0

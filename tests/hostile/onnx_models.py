@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 FLOAT, INT8, INT64 = TensorProto.FLOAT, TensorProto.INT8, TensorProto.INT64
@@ -110,9 +111,27 @@ def control_flow() -> bytes:
     return _model(nodes, [_tensor("x", [2, 3])], results, **data)
 
 
+def latin_names() -> bytes:
+    """Names, sizes and properties in Latin-1, which protobuf takes for strings as well."""
+    body = [helper.make_node("Add", ["a~", "a~"], ["b~"], "o~")]
+    own = helper.make_function("~", "T~", ["a~"], ["b~"], body, [helper.make_opsetid("", 17)])
+    nodes = [
+        helper.make_node("T~", ["x~"], ["t~"], "n~", domain="~"),
+        helper.make_node("Gemm", ["t~", "w~"], ["y~"], "m~", doc_string="~"),
+    ]
+    inputs, outputs = [_tensor("x~", [1, 4])], [_tensor("y~", ["s~", 2])]
+    w = np.ones((4, 2), np.float32)
+    model = onnx.load_model_from_string(_model(nodes, inputs, outputs, [own], ["~"], **{"w~": w}))
+    model.producer_name = "~"
+    model.graph.value_info.append(_tensor("t~", ["s~", 4]))
+    helper.set_model_props(model, {"p~": "~"})
+    return bytes(model.SerializeToString()).replace(b"~", b"\xe4")
+
+
 ONNX_MODELS: dict[str, Callable[[], bytes]] = {
     "control_flow": control_flow,
     "convolutions": convolutions,
     "functions": functions,
+    "latin_names": latin_names,
     "shapes": shapes,
 }

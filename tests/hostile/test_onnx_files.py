@@ -11,7 +11,7 @@ import pytest
 
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
-from glowmcu.frontend.onnx.container import tensor_data
+from glowmcu.frontend.onnx.container import read_properties, tensor_data
 from glowmcu.pipeline import compile_model
 from tests.hostile.test_mutants import run_worker
 
@@ -60,6 +60,40 @@ def test_every_beginning_of_an_onnx_model_is_refused(name: str) -> None:
     for length in range(0, len(data) - 1, 7):
         with pytest.raises(GlowmcuError):
             compile_model(data[:length], "cut.onnx", Options("cut"))
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def test_names_that_are_no_unicode_show_their_bytes() -> None:
+    made = compile_model(ONNX_MODELS["latin_names"](), "m.onnx", Options("m"))
+    assert [item.name for item in made.manifest.inputs] == [r"x\xe4"]
+    assert [item.name for item in made.manifest.outputs] == [r"y\xe4"]
+
+
+@pytest.mark.parametrize("sizes", [[None, None, 3], [None, "T", 3], None])
+def test_an_open_shape_of_a_name_that_is_no_unicode_is_told(sizes: Any) -> None:
+    node = helper.make_node("Relu", ["x"], ["y"])
+    data = graph_of([node], [], x=sizes).replace(b"x", b"\xe4")
+    shape = "(1, 1)" if sizes is None else "(1, 1, 3)"
+    assert rf"input_shapes={{'\\xe4': {shape}}}" in refusal(data)
+
+
+def test_names_that_differ_in_a_byte_that_is_no_unicode_stay_two() -> None:
+    weights = numpy_helper.from_array(np.ones((2, 3), np.float32), "w")
+    data = graph_of([helper.make_node("Add", ["x", "w"], ["y"])], [weights])
+    latin = data.replace(b"\1x", b"\1\xe4").replace(b"\1w", b"\1\xf6")
+    made = compile_model(latin, "m.onnx", Options("m"))
+    assert [item.name for item in made.manifest.inputs] == [r"\xe4"]
+
+
+def test_class_names_that_are_no_unicode_are_read() -> None:
+    names = {"classlabels_strings": [b"gr\xfcn", b"rot"], "coefficients": [1.0, -1.0, 0.5]}
+    node = helper.make_node(
+        "LinearClassifier", ["x"], ["label", "y"], domain="ai.onnx.ml", post_transform="SOFTMAX",
+        intercepts=[0.0], **names,
+    )  # fmt: skip
+    assert read_properties(graph_of([node], []), "m.onnx")[1] == [[r"gr\xfcn", "rot"]]
 
 
 # --- data in other files -------------------------------------------------------------------------

@@ -43,7 +43,8 @@ def _nodes(model: Any) -> list[Any]:
 
 def _names(model: Any) -> list[str]:
     made = [name for node in _nodes(model) for name in (*node.input, *node.output)]
-    return [*made, *(item.name for item in model.graph.initializer), ""]
+    names = [*made, *(item.name for item in model.graph.initializer), ""]
+    return [name for name in names if isinstance(name, str)]  # bytes: protobuf writes no such
 
 
 def change_attribute(model: Any, rng: random.Random) -> None:

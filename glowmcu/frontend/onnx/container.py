@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from glowmcu import installation, limits
+from glowmcu import limits
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.frontend.onnx.functions import (
     MAX_NODES,
@@ -26,6 +26,7 @@ from glowmcu.frontend.onnx.functions import (
     expand_functions,
     inline_functions,
 )
+from glowmcu.frontend.onnx.parsing import import_onnx, parsed_model, readable
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
@@ -134,9 +135,9 @@ def read_onnx_container(
     An operator that is not in `supported`, (domain, operator) pairs, is replaced by what ONNX
     defines it by, where it does.
     """
-    onnx = _import_onnx()
+    onnx = import_onnx()
     try:
-        model = onnx.load_model_from_string(data)
+        model = parsed_model(data, onnx)
         if len(model.functions):
             from glowmcu.frontend.onnx.knn_imputer import with_fixed_imputer
 
@@ -234,9 +235,9 @@ def read_properties(data: bytes, file_name: str) -> tuple[dict[str, str], list[l
 
     Raises GM101, GM109.
     """
-    onnx = _import_onnx()
+    onnx = import_onnx()
     try:
-        model = onnx.load_model_from_string(data)
+        model = parsed_model(data, onnx)
         properties = {item.key: item.value for item in model.metadata_props}
         tables = {item.name: item.string_data for item in model.graph.initializer}
         named = [
@@ -250,24 +251,13 @@ def read_properties(data: bytes, file_name: str) -> tuple[dict[str, str], list[l
             for op in model.graph.node
             if op.op_type == "ArrayFeatureExtractor" and tables.get(op.input[0])
         ]
-        lists = dict.fromkeys(tuple(name.decode("utf-8") for name in names) for names in named)
+        lists = dict.fromkeys(tuple(map(readable, names)) for names in named)
     except Exception as cause:
         raise _damaged(file_name, cause) from cause
     every = {name for names in lists for name in names}
     return properties, [list(names) for names in lists if {*names} == every][:1] or [
         *map(list, lists)
     ]
-
-
-def _import_onnx() -> Any:
-    try:
-        import onnx
-    except ImportError as cause:
-        raise error(
-            "GM109", "reading ONNX models needs the onnx package",
-            hint=installation.extra("onnx"),
-        ) from cause  # fmt: skip
-    return onnx
 
 
 def _damaged(file_name: str, cause: Exception) -> GlowmcuError:
@@ -300,7 +290,7 @@ FOUR_BITS = {"INT4": (-8, 7), "UINT4": (0, 15)}
 
 def element_of(data_type: int) -> tuple[ElementType | None, str]:
     """IR element type of an ONNX data type number, and its ONNX name."""
-    onnx = _import_onnx()
+    onnx = import_onnx()
     try:
         name = str(onnx.TensorProto.DataType.Name(data_type))
     except ValueError:
