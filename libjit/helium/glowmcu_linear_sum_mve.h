@@ -31,31 +31,45 @@ static GLOWMCU_ALWAYS_INLINE int32x4_t glowmcu_linear_sum_mve_four(int32x4_t a, 
 
 /*
  * Twice four results, `eights` times, at least once; moves all pointers. In assembly for its order:
- * the sums of the second four are made while the first ones become results.
+ * sums become results while the next four are made, those of a turn's last four in the next turn.
  */
 static GLOWMCU_ALWAYS_INLINE void glowmcu_linear_sum_mve_eights(const glowmcu_linear_sum_mve *s,
     const int8_t **a, const int8_t **b, int8_t **out, int32_t eights)
 {
     __asm__ volatile(
         "   vdup.32     q3, %5\n"
-        "   dls         lr, %3\n"
-        "1: vldrb.s32   q0, [%0], #4\n"
+        "   vldrb.s32   q0, [%0], #4\n"
         "   vmlas.s32   q0, q3, %4\n"
         "   vldrb.s32   q2, [%1], #4\n"
         "   vmla.s32    q0, q2, %6\n"
+        "   wls         lr, %3, 2f\n"
+        "1: vshr.s32    q0, q0, #22\n"
         "   vldrb.s32   q1, [%0], #4\n"
-        "   vmlas.s32   q1, q3, %4\n"
-        "   vldrb.s32   q2, [%1], #4\n"
-        "   vshr.s32    q0, q0, #22\n"
-        "   vmla.s32    q1, q2, %6\n"
         "   vqmovnb.s16 q0, q0\n"
-        "   vshr.s32    q1, q1, #22\n"
+        "   vldrb.s32   q2, [%1], #4\n"
+        "   vmlas.s32   q1, q3, %4\n"
         "   vstrb.32    q0, [%2], #4\n"
+        "   vmla.s32    q1, q2, %6\n"
+        "   vldrb.s32   q0, [%0], #4\n"
+        "   vshr.s32    q1, q1, #22\n"
+        "   vldrb.s32   q2, [%1], #4\n"
+        "   vmlas.s32   q0, q3, %4\n"
         "   vqmovnb.s16 q1, q1\n"
+        "   vmla.s32    q0, q2, %6\n"
         "   vstrb.32    q1, [%2], #4\n"
         "   le          lr, 1b\n"
+        "2: vshr.s32    q0, q0, #22\n"
+        "   vldrb.s32   q1, [%0], #4\n"
+        "   vqmovnb.s16 q0, q0\n"
+        "   vldrb.s32   q2, [%1], #4\n"
+        "   vmlas.s32   q1, q3, %4\n"
+        "   vstrb.32    q0, [%2], #4\n"
+        "   vmla.s32    q1, q2, %6\n"
+        "   vshr.s32    q1, q1, #22\n"
+        "   vqmovnb.s16 q1, q1\n"
+        "   vstrb.32    q1, [%2], #4\n"
         : "+l"(*a), "+l"(*b), "+l"(*out)
-        : "r"(eights), "r"(s->c), "r"(s->p), "r"(s->q)
+        : "r"(eights - 1), "r"(s->c), "r"(s->p), "r"(s->q)
         : "lr", "q0", "q1", "q2", "q3", "memory");
 }
 #endif

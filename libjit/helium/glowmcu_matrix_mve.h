@@ -313,6 +313,7 @@ GLOWMCU_NAKED static void glowmcu_matrix_mve_single(
         "   subs        r9, r9, #1\n"
         "   beq         3f\n"
         "2: vldrb.8     q0, [r1], #16\n"        /* 16 bytes */
+        "   subs        r9, r9, #1\n"
         "   vldrb.8     q1, [r5], #16\n"
         "   vmladava.s8 r0, q0, q1\n"
         "   vldrb.8     q2, [r3], #16\n"
@@ -329,8 +330,8 @@ GLOWMCU_NAKED static void glowmcu_matrix_mve_single(
         "   vmladava.s8 r6, q0, q1\n"
         "   vldrb.8     q2, [r3], #16\n"
         "   vmladava.s8 lr, q0, q2\n"
-        "   subs        r9, r9, #1\n"
-        "   bne         2b\n"
+        "   beq         3f\n"
+        "   le          2b\n"
         "3:\n"
         GLOWMCU_MATRIX_MVE_EIGHT("20"));
 }

@@ -70,15 +70,16 @@ def direct_layers() -> Layers:
 
 
 def straight_layers() -> Layers:
-    """Windows of several rows that come in pairs, whose products are written out: every way to
-    share and to reach vectors, as many as there may be and one more, single results of a row.
+    """Windows of several rows that come in pairs, or of one row, whose products are written out:
+    every way to share and to reach vectors, as many as there may be and one more, single results
+    of a row; channels around those of a turn.
     """
     base = Case((1, 5, 6, 16), 8, (3, 3), padding="SAME", out_scale=4.0, out_zero_point=-128)
     windows = [((3, 3), 16), ((2, 2), 16), ((2, 4), 16), ((3, 2), 16), ((5, 3), 16), ((4, 1), 16)]
     windows += [((3, 3), 64), ((3, 3), 32), ((2, 3), 100), ((9, 4), 16), ((37, 1), 16), ((2, 1), 3)]
     found = {
         f"{kernel}, {c} channels": conv(
-            CONV, replace(base, kernel=kernel, shape=(1, 5, 6, c), depth_out=4)
+            CONV, replace(base, kernel=kernel, shape=(1, 5, 6, c), depth_out=8)
         )
         for kernel, c in windows
     }
@@ -94,10 +95,23 @@ def straight_layers() -> Layers:
         "valid": replace(base, padding="VALID", shape=(1, 5, 8, 16), depth_out=20),
         "columns beside each other": replace(base, kernel=(3, 1), shape=(1, 4, 2, 16)),
     }
+    sizes = [(1, 16, 8), (2, 16, 40), (3, 32, 23), (1, 48, 16), (3, 64, 24), (2, 60, 25), (3, 9, 5)]
+    sizes += [(2, 16, 4), (3, 16, 12), (2, 32, 26), (1, 80, 12), (3, 128, 30)]
+    others |= {
+        f"1x1{' to' if out % 4 else ','} {out} channels": replace(
+            base, kernel=(1, 1), shape=(1, height, 3, depth), depth_out=out
+        )
+        for height, depth, out in sizes
+    }
     for name, case in others.items():
         found[name] = conv(CONV, scaled(case))
-        literal = replace(case, out_zero_point=3, activation="RELU")
-        found[f"{name}, literal"] = conv(CONV, scaled(literal))
+        literal = scaled(replace(case, out_zero_point=3))
+        found[f"{name}, literal"] = conv(CONV, literal)
+        found[f"{name}, clamped"] = conv(CONV, replace(literal, activation="RELU"))
+    beyond = replace(base, out_scale=0.01, out_zero_point=3)
+    found["beyond 16 bits"] = conv(CONV, beyond)
+    pixels = replace(beyond, kernel=(1, 1), shape=(1, 2, 3, 64))
+    found["1x1, beyond 16 bits"] = conv(CONV, pixels)
     return found
 
 

@@ -8,16 +8,15 @@ into scratch, each row once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.four_bits import FOUR_BITS_NOTES
-from glowmcu.kernels.common.layer_fields import constant, is_padded
+from glowmcu.kernels.common.layer_fields import constant
 from glowmcu.kernels.common.overlap import (
     Overlaps,
     ahead_overlaps,
@@ -34,9 +33,15 @@ from glowmcu.kernels.helium.convolution import (
     pixels_of,
 )
 from glowmcu.kernels.helium.direct_assembly import DirectCode, direct_assembly
+from glowmcu.kernels.helium.direct_layout import (
+    Layout,
+    direct_layout,
+    narrow_layout,
+    straight_layout,
+)
 from glowmcu.kernels.helium.matrix import BLOCK, TILE, matrix_stream, nibble_halves, stream_bytes
 from glowmcu.kernels.helium.scale import scale_mve
-from glowmcu.kernels.helium.straight_assembly import StraightCode, fits, straight_assembly
+from glowmcu.kernels.helium.straight_assembly import StraightCode, straight_assembly
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -46,16 +51,11 @@ from glowmcu.kernels.kernel import (
     Site,
     Target,
     kernel,
-    once_a_site,
 )
-from glowmcu.kernels.requantization.forms import FormKind
+from glowmcu.kernels.requantization.forms import FormKind, requantization_task
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
 
-#: Blocks of a window that are one turn.
-_MOST_AT_ONCE = 4
-#: Blocks of a turn where there are more, the first that divides those of a row.
-_TURNS = (3, 4, 2, 5, 7, 1)
 _STREAM_COMMENTS = (
     "weights and scales, 4 channels a group",
     "4 channels a group, see glowmcu_direct_nibbles_mve.h",
@@ -67,6 +67,8 @@ _CYCLES = {
     "pair_turn": 6.0,
     "pair_tile_floor": 28.0,
     "pair_tile_literal": 38.0,
+    "pair_eight_floor": 24.0,
+    "pair_eight_literal": 50.0,
     "pair_masked": 4.0,
     "pair": 22.0,
     "row": 80.0,
@@ -78,41 +80,6 @@ _CYCLES = {
 }
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """How windows lie: `row_blocks` vectors in each of `rows` rows that are `line_bytes` apart.
-
-    `blocks` of them are a turn. `row_bytes` of a row in scratch, 0 where the image is read as it
-    is, but for `copied` windows at its end whose last vectors reach beyond it. `is_straight`: code
-    without turns, for windows `apart` if that is not 0.
-    """
-
-    rows: int
-    row_blocks: int
-    line_bytes: int
-    row_bytes: int
-    is_one_row: bool
-    blocks: int
-    copied: int = 0
-    is_straight: bool = False
-    apart: int = 0
-
-    @property
-    def turns(self) -> int:
-        """Of a window."""
-        return self.rows * self.row_blocks // self.blocks
-
-    def steps(self) -> npt.NDArray[np.int32]:
-        """Twice the bytes from each turn to the next one, odd from the last one back."""
-        each = self.row_blocks // self.blocks
-        starts = [
-            row * self.line_bytes + turn * self.blocks * BLOCK
-            for row in range(self.rows)
-            for turn in range(each)
-        ]
-        return np.array([*(2 * np.diff(starts)), 1 - 2 * starts[-1]], np.int32)
-
-
 class _DirectKernel(MatrixKernel):
     """Two windows by four channels at a time, read where a layout says that they lie."""
 
@@ -121,7 +88,7 @@ class _DirectKernel(MatrixKernel):
     struct: ClassVar[str]
     walk_bytes: ClassVar[int]
 
-    def layout(self, site: Site) -> _Layout:
+    def layout(self, site: Site) -> Layout:
         """Of a site that is accepted."""
         raise AssertionError(f"{type(self).__name__} does not say")
 
@@ -136,14 +103,14 @@ class _DirectKernel(MatrixKernel):
         if not isinstance(site.node.op, FullyConnected):
             batch, height, width = site.signature.output.shape[:3]
         pairs = height * width if layout.is_one_row else height * (width + width % 2)
-        tiles = batch * -(-pairs // 2) * -(-len(matrix_of(site)) // TILE)
+        tiles = batch * -(-pairs // 2) * -(-len(matrix_of(site)) // layout.channels)
         rows = 0 if layout.is_one_row else batch * height
         code = self._code(site)
         turns = 0 if isinstance(code, StraightCode) or code.is_once else layout.turns
         return {
-            "pair_block": tiles * layout.turns * layout.blocks,
+            "pair_block": tiles * max(layout.ahead, 1) * layout.turns * layout.blocks,
             "pair_turn": tiles * turns,
-            f"pair_tile_{matrix_form(site).kind.value}": tiles,
+            f"pair_{'eight' if layout.ahead > 1 else 'tile'}_{matrix_form(site).kind.value}": tiles,
             "pair_masked": tiles * code.is_partial,
             "pair": batch * -(-pairs // 2),
             "row": rows,
@@ -154,7 +121,8 @@ class _DirectKernel(MatrixKernel):
     def flash_bytes(self, site: Site, target: Target) -> int:
         layout = self.layout(site)
         depth = layout.rows * layout.row_blocks * BLOCK
-        stream = stream_bytes(len(matrix_of(site)), depth, matrix_form(site), self.nibbles)
+        channels = -(-len(matrix_of(site)) // layout.channels) * layout.channels
+        stream = stream_bytes(channels, depth, matrix_form(site), self.nibbles)
         return stream + 4 * layout.turns
 
     def code_key(self, site: Site, target: Target) -> str:
@@ -175,7 +143,7 @@ class _DirectKernel(MatrixKernel):
         code, shape = self._code(site), site.signature.output.shape
         is_dense = isinstance(site.node.op, FullyConnected)
         bound = accumulator_bound(site, matrix_of(site), constant(site, 2))
-        if is_straight := isinstance(code, StraightCode):
+        if isinstance(code, StraightCode):
             assembly = straight_assembly(code)
         else:
             assembly = direct_assembly(code)
@@ -188,7 +156,9 @@ class _DirectKernel(MatrixKernel):
                 "walk": self.struct,
                 "portable": f"glowmcu_direct{'_nibbles' * self.nibbles}_mve_portable",
                 "assembly": assembly,
-                "numbers": (code.blocks,) if self.nibbles else (code.blocks, int(is_straight)),
+                "numbers": (code.blocks,)
+                if self.nibbles
+                else (code.blocks, self.layout(site).ahead),
             },
             parameters=self.parameters(site),
             rows=1 if is_dense else shape[1],
@@ -206,22 +176,19 @@ class _DirectKernel(MatrixKernel):
         """The `glowmcu_direct_mve` of windows that are `apart` bytes apart."""
         return _parameters(site, self.layout(site), apart, self.nibbles)
 
-    def _straight(self, site: Site, layout: _Layout) -> _Layout:
-        """The same as straight code where that can be."""
-        geometry = geometry_of(site)
-        apart = geometry["step_bytes"] if layout.rows > 1 else 0
-        is_paired = layout.rows == 1 or geometry["out_width"] % 2 == 0
-        if self.nibbles or not is_paired or not fits(layout.rows, layout.row_blocks, apart):
-            return layout
-        return replace(layout, blocks=layout.row_blocks, is_straight=True, apart=apart)
+    def _laid_out(self, site: Site, layout: Layout) -> Layout:
+        return layout if self.nibbles else straight_layout(site, layout)
 
     def _code(self, site: Site) -> DirectCode | StraightCode:
         layout = self.layout(site)
-        is_literal = matrix_form(site).kind is FormKind.LITERAL
-        is_partial = len(matrix_of(site)) % TILE != 0
+        form = matrix_form(site)
+        is_literal = form.kind is FormKind.LITERAL
+        is_partial = len(matrix_of(site)) % layout.channels != 0
         if layout.is_straight:
             size = (layout.rows, layout.row_blocks, layout.apart)
-            return StraightCode(*size, is_literal, is_partial)
+            preshift = -1 if is_literal else form.preshift
+            is_clamped = is_literal and not requantization_task(site).has_halves
+            return StraightCode(*size, preshift, is_clamped, is_partial)
         return DirectCode(layout.blocks, layout.turns == 1, is_literal, is_partial, self.nibbles)
 
 
@@ -232,8 +199,8 @@ class DirectMatrix(_DirectKernel):
     kind, struct = "direct", "glowmcu_direct_mve"
     walk_bytes = 450
 
-    def layout(self, site: Site) -> _Layout:
-        return self._straight(site, _direct_layout(site))
+    def layout(self, site: Site) -> Layout:
+        return self._laid_out(site, direct_layout(site))
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
         layout = self.layout(site)
@@ -261,7 +228,7 @@ class MaskedMatrix(DirectMatrix):
     """The same with masks that it does not need, by a function that other layers have."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return super().accepts(site, target) and len(matrix_of(site)) % TILE == 0
+        return super().accepts(site, target) and not super()._code(site).is_partial
 
     def _code(self, site: Site) -> DirectCode | StraightCode:
         return replace(super()._code(site), is_partial=True)
@@ -271,8 +238,8 @@ class MaskedMatrix(DirectMatrix):
 class BlocksMatrix(DirectMatrix):
     """The same a block at a time, with masks: a function for windows of any size."""
 
-    def layout(self, site: Site) -> _Layout:
-        return replace(_direct_layout(site), blocks=1)
+    def layout(self, site: Site) -> Layout:
+        return replace(direct_layout(site), blocks=1)
 
     def _code(self, site: Site) -> DirectCode | StraightCode:
         code = super()._code(site)
@@ -292,8 +259,8 @@ class NarrowMatrix(_DirectKernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return super().accepts(site, target) and geometry_of(site)["part_bytes"] <= BLOCK
 
-    def layout(self, site: Site) -> _Layout:
-        return self._straight(site, _narrow_layout(site))
+    def layout(self, site: Site) -> Layout:
+        return self._laid_out(site, narrow_layout(site))
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
         geometry, (batch, height) = geometry_of(site), site.signature.output.shape[:2]
@@ -325,62 +292,14 @@ class NarrowMatrix(_DirectKernel):
         return Parameters(self.struct, fields)
 
 
-def _padded_row(site: Site) -> int:
-    """Bytes under the windows of a row."""
-    geometry = geometry_of(site)
-    return (geometry["out_width"] - 1) * geometry["step_bytes"] + geometry["part_bytes"]
-
-
-@once_a_site
-def _direct_layout(site: Site) -> _Layout:
-    geometry = geometry_of(site)
-    line, rows = geometry["line_bytes"], geometry["kernel_height"]
-    step, part = geometry["step_bytes"], geometry["part_bytes"]
-    row_blocks = -(-part // BLOCK)
-    beyond = row_blocks * BLOCK - part
-    is_one_row = geometry["out_width"] * step == geometry["stride_y"] * line
-    is_dense = isinstance(site.node.op, FullyConnected)
-    blocks = _turn(rows, row_blocks)
-    if is_dense or not is_padded(site):
-        if not beyond:
-            return _Layout(rows, row_blocks, line, 0, is_one_row, blocks)
-        if rows == 1 and part == step and is_one_row:
-            copied = _copied(site, -(-beyond // part))
-            return _Layout(1, row_blocks, line, 0, True, blocks, copied)
-    row = _padded_row(site)
-    return _Layout(rows, row_blocks, row, row, False, blocks)
-
-
-def _turn(rows: int, row_blocks: int) -> int:
-    """Blocks of a turn: all of a short window, else some of a row."""
-    if rows == 1 and row_blocks <= _MOST_AT_ONCE:
-        return row_blocks
-    return next(blocks for blocks in _TURNS if row_blocks % blocks == 0)
-
-
-def _copied(site: Site, least: int) -> int:
-    """Windows at the end, at least so many, that leave pairs."""
-    windows = pixels_of(site)
-    if not isinstance(site.node.op, FullyConnected):
-        windows //= site.signature.output.shape[0]
-    return min(windows, least + (windows - least) % 2)
-
-
-@once_a_site
-def _narrow_layout(site: Site) -> _Layout:
-    """Of gathered windows."""
-    row, blocks = _padded_row(site), -(-matrix_of(site).shape[1] // BLOCK)
-    return _Layout(1, blocks, row, row, False, _turn(1, blocks))
-
-
-def _parameters(site: Site, layout: _Layout, apart: int, nibbles: bool) -> Parameters:
+def _parameters(site: Site, layout: Layout, apart: int, nibbles: bool) -> Parameters:
     """The `glowmcu_direct_mve`."""
     geometry, form, matrix = geometry_of(site), matrix_form(site), matrix_of(site)
     rows = matrix.reshape(len(matrix), layout.rows, -1)
     room = layout.row_blocks * BLOCK - rows.shape[2]
     padded = np.pad(rows, ((0, 0), (0, 0), (0, room))).reshape(len(matrix), -1)
     packing = nibble_halves if nibbles else None
-    stream = matrix_stream(padded, form, packing, layout.is_straight)
+    stream = matrix_stream(padded, form, packing, layout.ahead)
     named = ("out_width", "kernel_height", "stride_y", "in_height", "line_bytes")
     fields = (
         Field("channels", len(matrix)),

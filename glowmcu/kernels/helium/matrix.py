@@ -39,20 +39,26 @@ def stream_bytes(channels: int, depth: int, form: Form, nibbles: bool = False) -
 
 
 def matrix_stream(
-    weights: Weights, form: Form, packing: Packing | None = None, ahead: bool = False
+    weights: Weights,
+    form: Form,
+    packing: Packing | None = None,
+    ahead: int = 0,
 ) -> npt.NDArray[np.int32]:
-    """Weights (channels, depth) and constants in the order of the loops. `ahead`: constants of four
-    channels are in front of the next ones' weights, the last ones' in front of the first.
+    """Weights (channels, depth) and constants in the order of the loops. `ahead`, if not 0:
+    constants of four channels are in front of the next ones' weights, the last ones' in front of
+    the first, and channels of so many fours alternate.
     """
     channels, depth = weights.shape
     scale = scale_mve(form)
-    tiles = -(-channels // TILE)
+    fours = max(ahead, 1)
+    tiles = -(-channels // (TILE * fours)) * fours
     room = tiles * TILE - channels
-    rows = np.pad(weights, ((0, room), (0, padded_depth(depth) - depth)))
+    order = np.arange(tiles * TILE).reshape(-1, TILE, fours).swapaxes(1, 2).reshape(-1)
+    rows = np.pad(weights, ((0, room), (0, padded_depth(depth) - depth)))[order]
     blocks = rows.reshape(tiles, TILE, -1, BLOCK).transpose(0, 2, 1, 3)
     packed = blocks if packing is None else packing(blocks)
     words = np.ascontiguousarray(packed).reshape(tiles, -1).view("<i4")
-    constants = np.pad(scale.constants, ((0, 0), (0, room))).astype(np.int32)
+    constants = np.pad(scale.constants, ((0, 0), (0, room))).astype(np.int32)[:, order]
     vectors = constants.reshape(-1, tiles, TILE).transpose(1, 0, 2).reshape(tiles, -1)
     parts = [np.roll(vectors, 1, axis=0), words] if ahead else [words, vectors]
     return np.concatenate(parts, axis=1).astype(np.int32).reshape(-1)

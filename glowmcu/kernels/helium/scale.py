@@ -25,6 +25,8 @@ from glowmcu.kernels.requantization.forms import (
 _POSTSHIFT = 16
 _MOST_PRESHIFT = 20
 _TRIED_PRESHIFTS = 3
+#: The one that is tried first, so that layers share functions that have it as an immediate.
+_USUAL_PRESHIFT = 11
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +59,9 @@ def _floor_form(task: RequantizationTask, postshift: int) -> Form | None:
         (k for k in range(_MOST_PRESHIFT) if largest_postshift(task, k) >= postshift),
         _MOST_PRESHIFT,
     )
-    preshifts = range(least, min(least + _TRIED_PRESHIFTS, _MOST_PRESHIFT))
-    floor = find_form(task, tuple(preshifts), (postshift,), (FormKind.FLOOR,))
+    tried = range(least, min(least + _TRIED_PRESHIFTS, _MOST_PRESHIFT))
+    preshifts = sorted(tried, key=lambda preshift: preshift != _USUAL_PRESHIFT)
+    floor = find_form(task, preshifts, (postshift,), (FormKind.FLOOR,))
     return floor if floor is not None and floor.clamp is None else None
 
 

@@ -21,7 +21,7 @@ _MEMORY = ("vldr", "vstr", "ldr", "str")
 _NO_RESULT = ("vstr", "str", "vctp")
 _PRODUCT = "vmlada"
 #: What reads its first operand as well where two are named.
-_ON_ITSELF = ("vmladava", "vmov", "add", "sub")
+_ON_ITSELF = ("vmladava", "vmov", "vshrn", "add", "sub")
 _PREDICATE = "p0"
 #: How far ahead an instruction may come, and products beside which late ones are.
 _AHEAD, _PACE = 64, 88

@@ -5,9 +5,13 @@ the products of the next four, those of a pair of windows' last ones beside the 
 the stream has constants of scales in front of the weights beside which they are read. Before the
 first results there is nothing to scale, which then goes to the stack frame.
 
+Windows of up to four vectors have eight channels a turn: results of the even ones wait for those of
+the odd ones, with which they are narrowed and stored together. That takes both registers that
+weights and shifts would have; a product still issues every second cycle.
+
 r1 window a; r11 window b or, where an immediate tells them apart, the bytes between two rows; r5
 stream; r7, r3 results; r9 channels left; q0, q1 inputs; q2, q3 weights; q4, q5 results; q6
-constants; q7 the shift, or products.
+constants; q3, q7 results of even channels.
 """
 
 from __future__ import annotations
@@ -32,33 +36,41 @@ from glowmcu.kernels.helium.slots import Slot, ordered
 MOST_BLOCKS = 36
 #: The same where they are one row.
 MOST_IN_A_ROW = 8
-#: Those that are written out twice.
-MOST_TWICE = 4
+#: Those that have eight channels a turn.
+MOST_PAIRED = 4
 #: What the offset of a load of bytes reaches.
 _FARTHEST = 127
 
 _LEFT, _NEXT, _CHANNELS, _TO_B, _APART, _STREAM, _NOWHERE, _, _CLAMP = range(0, 36, 4)
-_FRAME, _FRAME_LITERAL = 32, 64
+_FRAME, _FRAME_CLAMPED = 32, 64
 _CONSTANTS = re.compile(r"@(\d)")
+#: Results of windows a and b, of each four channels of a turn.
+_SINGLE = (("q4", "q5"),)
+_PAIRED = (("q3", "q7"), ("q4", "q5"))
 
 #: Orders of a block: products a0 to b3 of windows a and b with channels 0 to 3, loads x1, x2 of
 #: inputs and w0 to w4 of weights, m0 to m3 that move the sums before, and s, a step of rows.
 _FIRST = "w0 m0 a0 x1 m2 b0 w1 m1 a1 m3 b1 w2 a2 w3 b2 w4 a3 s x2 b3"
 _OTHER = "a0 x1 b0 w1 a1 w2 b1 a2 w3 b2 w4 a3 s x2 b3"
+#: The same with weights in one register.
+_FIRST_PAIRED = "w0 m0 a0 x1 m2 b0 w1 m1 a1 m3 b1 w2 a2 b2 w3 a3 s x2 b3 w4"
+_OTHER_PAIRED = "a0 x1 b0 w1 a1 b1 w2 a2 b2 w3 a3 s x2 b3 w4"
 
 
 @dataclass(frozen=True)
 class StraightCode:
     """What of a layer is part of the code: `row_blocks` vectors in each of `rows` rows.
 
-    `apart`: bytes between windows that come in pairs, else 0 and a register tells. `is_partial`:
-    channels are no multiple of four, so that results are masked.
+    `apart`: bytes between windows that come in pairs, else 0 and a register tells. `preshift` of
+    the floor form, below 0 for the literal one, with a clamp if 16 bits or int8 are not enough.
+    `is_partial`: channels are no multiple of those of a turn, so that results are masked.
     """
 
     rows: int
     row_blocks: int
     apart: int
-    is_literal: bool
+    preshift: int
+    is_clamped: bool
     is_partial: bool
 
     @property
@@ -72,7 +84,8 @@ class StraightCode:
         return (
             f"{self.rows} rows of {self.row_blocks}",
             f"{self.apart} apart" * bool(self.apart),
-            "literal" * self.is_literal,
+            "literal" if self.is_literal else f"shifted by {self.preshift}",
+            "clamped" * self.is_clamped,
             "partial" * self.is_partial,
         )
 
@@ -80,14 +93,23 @@ class StraightCode:
     def size_bytes(self) -> int:
         """What the function takes, to a few bytes: gcc's for a Cortex-M55."""
         each = 50 if self.shares else 56
-        late = 90 + 40 * self.is_literal
-        body = (late + each * self.rows * self.row_blocks) * (1 + self.is_twice)
-        return 220 + late + body
+        body = 15 + each * self.rows * self.row_blocks + 46 * self.is_literal + 38 * self.is_clamped
+        return 360 + 30 * self.is_paired + body * (3 if self.is_paired else 1)
 
     @property
-    def is_twice(self) -> bool:
-        """Whether the first channels of a pair have code of their own."""
-        return self.rows * self.row_blocks <= MOST_TWICE
+    def is_literal(self) -> bool:
+        """Whether it scales by the literal form."""
+        return self.preshift < 0
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether a turn has eight channels, the first of which of a pair have their own code."""
+        return is_paired(self.rows, self.row_blocks)
+
+    @property
+    def results(self) -> tuple[tuple[str, str], ...]:
+        """Registers of results of windows a and b, of each four channels of a turn."""
+        return _PAIRED if self.is_paired else _SINGLE
 
     @property
     def shares(self) -> bool:
@@ -108,6 +130,16 @@ class StraightCode:
         """Of four channels."""
         return 64 if self.is_literal else 32
 
+    @property
+    def stored(self) -> tuple[str, str]:
+        """Registers of results that are narrowed: halves above others stay where they are."""
+        return self.results[0 if self.is_literal else -1]
+
+    @property
+    def channels(self) -> int:
+        """Of a turn."""
+        return TILE * len(self.results)
+
 
 def fits(rows: int, row_blocks: int, apart: int) -> bool:
     """Whether windows of several rows, `apart`, or of one row are written out."""
@@ -116,38 +148,50 @@ def fits(rows: int, row_blocks: int, apart: int) -> bool:
     return rows * row_blocks <= MOST_BLOCKS and apart <= _FARTHEST
 
 
+def is_paired(rows: int, row_blocks: int) -> bool:
+    """Whether a turn has the even ones of eight channels, and then the odd ones."""
+    return rows * row_blocks <= MOST_PAIRED
+
+
 def straight_assembly(code: StraightCode) -> tuple[str, ...]:
     """The whole function: r0 the layer, r1 the first window, r2 results, r3 how many windows."""
     return (
         *_enter(code),
         *_pair(code),
-        *((*_body(code, True), "ble 7b") if code.is_twice else ("mov r9, #0x80000000",)),
-        "1: /* four channels */",
-        *_body(code, False),
-        *(("ble 7b", "le 1b") if code.is_twice else _tail(code)),
+        *(_eights(code) if code.is_paired else _fours(code)),
         "9: /* the last results */",
-        *(_moves()[f"m{number}"] for number in range(4)),
+        *(_moves(code.results[-1])[f"m{number}"] for number in range(4)),
         f"ldr r5, [sp, #{_STREAM}]",
-        *(_placed(line, -BLOCK) for lines in _scale(code) for line in lines),
-        f"add sp, #{_FRAME_LITERAL if code.is_literal else _FRAME}",
+        *(_placed(line, -BLOCK) for lines in _scale(code, -1) for line in lines),
+        f"add sp, #{_frame(code)}",
         "vpop {d8-d15}",
         "pop {r4-r11, pc}",
     )
 
 
-def _tail(code: StraightCode) -> Iterator[str]:
+def _eights(code: StraightCode) -> Iterator[str]:
+    yield from (*_body(code, 0, True), "3: /* the odd ones of eight channels */")
+    yield from (*_body(code, 1, False), "ble 7b")
+    yield from (*_body(code, 0, False), "le 3b")
+
+
+def _fours(code: StraightCode) -> Iterator[str]:
     """The first channels of a pair count down from the least number, which overflows: results have
     to go on elsewhere.
     """
+    yield from ("mov r9, #0x80000000", "1: /* four channels */", *_body(code, 0, False))
     yield from ("ble 2f", "le 1b", "2: bvc 7b")
     yield from (line for lines in _results(code) for line in lines)
     yield from ("bgt 1b", "b 7b")
 
 
+def _frame(code: StraightCode) -> int:
+    return _FRAME_CLAMPED if code.is_clamped else _FRAME
+
+
 def _enter(code: StraightCode) -> Iterator[str]:
-    frame = _FRAME_LITERAL if code.is_literal else _FRAME
-    yield from ("push {r4-r11, lr}", "vpush {d8-d15}", f"sub sp, #{frame}")
-    yield from (f"ldrd r4, r6, [r0, #{P_CHANNELS}]", f"ldr r8, [r0, #{P_STREAM}]")
+    yield from ("push {r4-r11, lr}", "vpush {d8-d15}", f"sub sp, #{_frame(code)}")
+    yield from (f"ldr r4, [r0, #{P_CHANNELS}]", f"ldr r8, [r0, #{P_STREAM}]")
     yield from ("add r3, #1", f"strd r3, r2, [sp, #{_LEFT}]", f"strd r4, r4, [sp, #{_CHANNELS}]")
     yield from (f"sub r8, #{BLOCK}", f"ldrd r9, r10, [r0, #{P_STEPS}]")
     yield from (f"strd r10, r8, [sp, #{_APART}]", "sub r1, r1, r10, lsl #1")
@@ -156,11 +200,9 @@ def _enter(code: StraightCode) -> Iterator[str]:
         if code.walked[-1]:
             yield f"sub r11, #{code.walked[-1]}"
     yield from (f"add r7, sp, #{_NOWHERE}", "mov r3, r7")
-    if code.is_literal:
+    if code.is_clamped:
         yield from (f"ldrd r4, r6, [r0, #{P_CLAMP}]", "vdup.32 q6, r4", "vdup.32 q7, r6")
         yield from (f"vstrw.32 q6, [sp, #{_CLAMP}]", f"vstrw.32 q7, [sp, #{_CLAMP + BLOCK}]")
-    else:
-        yield "vdup.32 q7, r6"
 
 
 def _pair(code: StraightCode) -> Iterator[str]:
@@ -188,14 +230,14 @@ def _results(code: StraightCode) -> Iterator[tuple[str, ...]]:
 
 
 @cache
-def _body(code: StraightCode, is_first: bool) -> tuple[str, ...]:
-    """Products of a window with four channels, and between them what is left of scaling; and what
-    comes behind the results of the last pair.
+def _body(code: StraightCode, part: int, is_first: bool) -> tuple[str, ...]:
+    """Products of a window with the four channels that are `part` of a turn, and between them what
+    is left of scaling; and what comes behind the results of the last pair.
     """
     count = code.rows * code.row_blocks
-    first, *others = [[Slot((line,)) for line in _block(code, n)] for n in range(count)]
-    counted = _results(code) if is_first else _count(code)
-    late = [Slot(lines, is_late=True) for lines in (*_scale(code), *counted)]
+    first, *others = [[Slot((line,)) for line in _block(code, part, n)] for n in range(count)]
+    counted = () if part else _results(code) if is_first else _count(code)
+    late = [Slot(lines, is_late=True) for lines in (*_scale(code, part - 1), *counted)]
     found: list[str] = []
     behind = code.constants_bytes - BLOCK
     for slot in ordered([*first, *late, *(slot for block in others for slot in block)]):
@@ -211,7 +253,7 @@ def _placed(line: str, behind: int) -> str:
     return _CONSTANTS.sub(lambda match: f"[r5, #{BLOCK * int(match[1]) - behind}]", line)
 
 
-def _block(code: StraightCode, number: int) -> Iterator[str]:
+def _block(code: StraightCode, part: int, number: int) -> Iterator[str]:
     """A block, whose first input and, but in the first block, weights are there."""
     row, place = divmod(number, code.row_blocks)
     is_row_end, is_end = place + 1 == code.row_blocks, number + 1 == code.rows * code.row_blocks
@@ -219,14 +261,15 @@ def _block(code: StraightCode, number: int) -> Iterator[str]:
     if code.shares and (row * (code.row_blocks - 1) + place) % 2:
         a, b = b, a
     name = "vmladav.s8" if number == 0 else "vmladava.s8"
+    weights = ("q2", "q2" if code.is_paired else "q3")
     lines = {
-        f"{'ab'[window]}{channel}": f"{name} {sum_}, {(a, b)[window]}, q{2 + channel % 2}"
+        f"{'ab'[window]}{channel}": f"{name} {sum_}, {(a, b)[window]}, {weights[channel % 2]}"
         for window, sums in enumerate(SUMS)
         for channel, sum_ in enumerate(sums)
     }
-    lines |= {f"w{load}": f"vldrb.8 q{2 + load % 2}, [r5, #{BLOCK}]!" for load in range(1, 5)}
+    lines |= {f"w{load}": f"vldrb.8 {weights[load % 2]}, [r5, #{BLOCK}]!" for load in range(1, 5)}
     lines["w0"] = f"vldrb.8 q2, [r5, #{code.constants_bytes + BLOCK}]!"
-    lines |= _moves()
+    lines |= _moves(code.results[part - 1])
     if code.rows * code.row_blocks > 1:
         from_ = ("r1", code.apart) if code.apart else ("r11", 0)
         walked = code.walked[place]
@@ -239,7 +282,8 @@ def _block(code: StraightCode, number: int) -> Iterator[str]:
     if is_end:
         del lines["w4"]
     steps = _back(code) if is_end else ("add r1, r11",)
-    for key in (_FIRST if number == 0 else _OTHER).split():
+    orders = (_FIRST_PAIRED, _OTHER_PAIRED) if code.is_paired else (_FIRST, _OTHER)
+    for key in orders[number > 0].split():
         if key == "s" and is_row_end and code.rows > 1:
             yield from steps
         elif key in lines:
@@ -260,20 +304,29 @@ def _at(register: str, offset: int) -> str:
     return f"[{register}, #{offset}]" if offset else f"[{register}]"
 
 
-def _moves() -> dict[str, str]:
+def _moves(results: tuple[str, str]) -> dict[str, str]:
     """Sums to vectors."""
     return {
-        f"m{2 * window + odd}": f"vmov q{4 + window}[{2 + odd}], q{4 + window}[{odd}], "
-        f"{sums[odd]}, {sums[2 + odd]}"
-        for window, sums in enumerate(SUMS)
+        f"m{2 * window + odd}": f"vmov {q}[{2 + odd}], {q}[{odd}], {sums[odd]}, {sums[2 + odd]}"
+        for window, (q, sums) in enumerate(zip(results, SUMS, strict=True))
         for odd in (0, 1)
     }
 
 
-def _scale(code: StraightCode) -> Iterator[tuple[str, ...]]:
-    """From sums to what is stored, by what stays together."""
-    yield from ((line,) for line in (_literal() if code.is_literal else _floor()))
-    stores = ("vstrb.32 q4, [r7], #4", "vstrb.32 q5, [r3], #4")
+def _scale(code: StraightCode, part: int) -> Iterator[tuple[str, ...]]:
+    """From sums of a part of a turn, the last one for -1, to what is stored if it is the last; by
+    what stays together.
+    """
+    results = code.results[part]
+    scale = _literal(code, results) if code.is_literal else _floor(code, results)
+    yield from ((line,) for line in scale)
+    if results != code.results[-1]:
+        return
+    yield from ((line,) for line in _narrowed(code))
+    stores = tuple(
+        f"vstrb.{16 if code.is_paired else 32} {q}, [{out}], #{code.channels}"
+        for q, out in zip(code.stored, ("r7", "r3"), strict=True)
+    )
     if code.is_partial:
         yield ("vpstt", *(line.replace("vstrb", "vstrbt") for line in stores))
     else:
@@ -283,31 +336,43 @@ def _scale(code: StraightCode) -> Iterator[tuple[str, ...]]:
 def _count(code: StraightCode) -> Iterator[tuple[str, ...]]:
     """Of channels; flags and the mask are for those whose products are under way."""
     if code.is_partial:
-        yield ("vctp.32 r9",)
-    yield (f"subs r9, #{TILE}",)
+        yield (f"vctp.{16 if code.is_paired else 32} r9",)
+    yield (f"subs r9, #{code.channels}",)
 
 
-def _both(line: str) -> Iterator[str]:
-    return (line.format(q) for q in ("q4", "q5"))
+def _each(line: str, results: tuple[str, str]) -> Iterator[str]:
+    return (line.format(q) for q in results)
 
 
-def _floor() -> Iterator[str]:
-    yield from _both("vshl.s32 {0}, {0}, q7")
+def _floor(code: StraightCode, results: tuple[str, str]) -> Iterator[str]:
+    if code.preshift:
+        yield from _each(f"vshl.i32 {{0}}, {{0}}, #{code.preshift}", results)
     for number, line in enumerate(("vadd.i32 {0}, {0}, q6", "vmulh.s32 {0}, {0}, q6")):
         yield f"vldrw.32 q6, @{number}"
-        yield from _both(line)
-    yield from _both("vshrnb.i32 {0}, {0}, #16")
-    yield from _both("vqmovnb.s16 {0}, {0}")
+        yield from _each(line, results)
 
 
-def _literal() -> Iterator[str]:
-    yield "vldrw.32 q6, @0"
-    yield from _both("vadd.i32 {0}, {0}, q6")
-    yield "vldrw.32 q6, @1"
-    for q in ("q4", "q5"):
-        yield f"vqrdmulh.s32 q7, {q}, q6"
-        yield from (f"vshr.s32 {q}, {q}, #31", f"vadd.i32 {q}, {q}, q7")
-    loads = ("@2", "@3", f"[sp, #{_CLAMP}]", f"[sp, #{_CLAMP + BLOCK}]")
-    for name, place in zip(("vadd.i32", "vshl.s32", "vmax.s32", "vmin.s32"), loads, strict=True):
+def _literal(code: StraightCode, results: tuple[str, str]) -> Iterator[str]:
+    for number, line in enumerate(("vadd.i32 {0}, {0}, q6", "vqrdmulh.s32 {0}, {0}, q6")):
+        yield f"vldrw.32 q6, @{number}"
+        yield from _each(line, results)
+    for q in results:
+        yield from (f"vshr.s32 q6, {q}, #31", f"vadd.i32 {q}, {q}, q6")
+    steps = [("vadd.i32", "@2"), ("vshl.s32", "@3")]
+    if code.is_clamped:
+        steps += [("vmax.s32", f"[sp, #{_CLAMP}]"), ("vmin.s32", f"[sp, #{_CLAMP + BLOCK}]")]
+    for name, place in steps:
         yield f"vldrw.32 q6, {place}"
-        yield from _both(name + " {0}, {0}, q6")
+        yield from _each(name + " {0}, {0}, q6", results)
+
+
+def _narrowed(code: StraightCode) -> Iterator[str]:
+    """To bytes; of eight channels even ones go to lower halves, odd ones to upper halves."""
+    if code.is_paired:
+        for even, odd in zip(*code.results, strict=True):
+            joined = f"vmovnt.i32 {even}, {odd}", f"vshrnb.i32 {odd}, {even}, #16"
+            yield joined[not code.is_literal]
+    elif not code.is_literal:
+        yield from _each("vshrnb.i32 {0}, {0}, #16", code.stored)
+    if not code.is_clamped:
+        yield from _each("vqmovnb.s16 {0}, {0}", code.stored)

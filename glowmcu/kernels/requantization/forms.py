@@ -120,6 +120,11 @@ class RequantizationTask:
             clamp, self.rounding,
         )  # fmt: skip
 
+    @cached_property
+    def has_halves(self) -> bool:
+        """Whether outputs fit 16 bits before they are saturated to int8, their only clamp."""
+        return self.needed_clamp is None and bool((np.abs(self._free_ends) < 1 << 15).all())
+
     @property
     def wraps(self) -> bool:
         """Whether something can exceed int32, so that outputs do not rise with accumulators."""
