@@ -36,6 +36,9 @@ _SHARES = {
     OBSERVED: 0.06, NAMED: 0.04, PLACED: 0.06, FLASH: 0.08,
 }  # fmt: skip
 _SECOND = 0.25
+#: Seeds from then on have a budget for flash as often as one for the arena.
+BUDGETS_FROM = 115_512
+_BUDGETS = 0.15
 _OF_TWO_CORES = ("rp2040", "rp2350", "rp2350-riscv", "stm32h745")
 #: Boards whose flash is slow enough that copies are worth the arena.
 _SLOW_FLASH = ("nrf52", "rp2040", "nucleo-l4r5zi", "stm32f746-discovery", "nrf5340")
@@ -97,6 +100,16 @@ def draw_modes(random: Generator, data: bytes, folder: Path, has_states: bool) -
     for name in dict.fromkeys(names):
         modes = _DRAWS[name](random, modes, data, folder)
     return replace(modes, eager=bool(random.random() < 0.7))
+
+
+def with_flash_budget(modes: Modes, seed: int) -> Modes:
+    """The modes of a seed, in a share of them with a budget for flash; drawn apart, so that all
+    else stays as it was drawn.
+    """
+    own = np.random.default_rng([8149, seed])
+    if seed < BUDGETS_FROM or FLASH in modes.names or own.random() >= _BUDGETS:
+        return modes
+    return _flash(own, modes, b"", Path())
 
 
 def _asking(modes: Modes, mode: str, /, **arguments: Any) -> Modes:
@@ -172,7 +185,8 @@ def _placed(random: Generator, modes: Modes, data: bytes, folder: Path) -> Modes
 
 def _flash(random: Generator, modes: Modes, data: bytes, folder: Path) -> Modes:
     def choose(bundle: glowmcu.Bundle, random: Generator) -> dict[str, Any]:
-        code = bundle.report.code_bytes or 0
+        # Without a cross compiler, as most seeds are compiled, the estimate has to do.
+        code = bundle.report.code_bytes or bundle.manifest.costs.code_bytes_estimate or 0
         taken = bundle.manifest.weights_bytes + code
         return {"flash_budget": max(1, int(taken * random.uniform(0.93, 1.05)))}
 

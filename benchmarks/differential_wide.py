@@ -20,6 +20,7 @@ from benchmarks.differential_modes import (
     Modes,
     draw_modes,
     exchanged,
+    with_flash_budget,
     with_other_weights,
 )
 from benchmarks.differential_others import draw_subject
@@ -134,6 +135,8 @@ class _Case:
         elif random.random() < _MODES:
             data = subject.file.read_bytes()
             modes = draw_modes(random, data, self.folder, subject.has_states)
+        if subject.takes_modes:
+            modes = with_flash_budget(modes, self.seed)
         board = modes.board or board
         unmet: list[str] = []
         for tried in ((way, modes), (Way(), modes), (way, Modes()), (Way(), Modes())):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,13 @@ import glowmcu
 from benchmarks import differential_others, differential_subjects
 from benchmarks.differential_case import run_case
 from benchmarks.differential_executors import CallingHost, Calls
-from benchmarks.differential_modes import with_other_weights
+from benchmarks.differential_modes import (
+    BUDGETS_FROM,
+    FLASH,
+    Modes,
+    with_flash_budget,
+    with_other_weights,
+)
 from benchmarks.differential_options import ALSO_DRAWN, DRAWN, NOT_DRAWN
 from benchmarks.differential_outcome import Outcome
 from benchmarks.differential_page import PAGE, Ledger, page
@@ -153,6 +160,27 @@ def test_every_option_is_drawn_or_has_a_reason_why_not() -> None:
     counts = Ledger.stored().counts
     for name in (*DRAWN.values(), *ALSO_DRAWN):
         assert name in counts or counts["mode"].get(name, 0) > 0, name
+
+
+def test_new_seeds_have_budgets_for_flash_as_often_as_for_the_arena() -> None:
+    new = [with_flash_budget(Modes(), BUDGETS_FROM + n) for n in range(1000)]
+    assert 120 <= sum(FLASH in modes.names and FLASH in modes.second for modes in new) <= 180
+    assert with_flash_budget(Modes((FLASH,)), BUDGETS_FROM).second == {}
+    assert {with_flash_budget(Modes(), seed) == Modes() for seed in range(1000)} == {True}
+
+
+@pytest.mark.parametrize("measured", [None, 2000])
+def test_a_budget_for_flash_is_about_what_weights_and_code_take(measured: int | None) -> None:
+    bundle: Any = SimpleNamespace(
+        report=SimpleNamespace(code_bytes=measured),
+        manifest=SimpleNamespace(
+            weights_bytes=1000, costs=SimpleNamespace(code_bytes_estimate=2000)
+        ),
+    )
+    modes = next(made for seed in range(BUDGETS_FROM, 10**6)
+                 if FLASH in (made := with_flash_budget(Modes(), seed)).names)  # fmt: skip
+    asked = modes.second[FLASH](bundle, np.random.default_rng(0))
+    assert 0.93 * 3000 <= asked["flash_budget"] + 1 <= 1.05 * 3000 + 1
 
 
 def test_networks_are_those_of_their_seed_and_have_many_operators() -> None:
