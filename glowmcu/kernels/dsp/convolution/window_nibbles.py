@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from glowmcu.kernels.dsp.convolution.compact import CompactConv2D, patch_bytes
 from glowmcu.kernels.dsp.dense.layer import layer_stream
+from glowmcu.kernels.dsp.dense.pointwise import is_carried
 from glowmcu.kernels.dsp.dense.pointwise_assembly import ROUND_STEPS
 from glowmcu.kernels.dsp.dense.stream import DenseStream
 from glowmcu.kernels.kernel import Site, Target, kernel
@@ -21,6 +22,9 @@ class WindowNibbles(CompactConv2D):
 
     round_steps: ClassVar[int] = ROUND_STEPS
     stores_four_bits: ClassVar[bool] = True
+
+    def carries(self, stream: DenseStream, target: Target) -> bool:
+        return is_carried(stream, target)
 
     def find_stream(self, site: Site) -> DenseStream | None:
         return layer_stream(site, 4, nibbles=True)
