@@ -46,6 +46,8 @@ _PROVED_CODE_BYTES = 1004
 class CompactConv2D(Kernel):
     """Two pixels by four channels in a short loop; windows are copied together."""
 
+    #: What the function is called.
+    kind: ClassVar[str] = "compact"
     round_steps: ClassVar[int] = _ROUND_STEPS
 
     def carries(self, stream: DenseStream, target: Target) -> bool:
@@ -95,7 +97,7 @@ class CompactConv2D(Kernel):
         return STEP_BYTES * self._stream(site).steps + 2 * patch_bytes(site)
 
     def code_key(self, site: Site, target: Target) -> str:
-        return specialized("compact", *self._stream(site).facts)
+        return specialized(self.kind, *self._stream(site).facts)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         stream, grid = self._stream(site), pixel_grid(site)
