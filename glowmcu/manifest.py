@@ -124,7 +124,7 @@ class ConstantsEntry:
 class LayerEntry:
     """One step of `<name>_run`: `index` is its turn and the number of its step marker in the C
     code. `constants` are what `weights_bytes` is the sum of. `device` is the accelerator that
-    computes it, empty for the core.
+    computes it, empty for the core. `weights_bits` and others: `glowmcu.ir.layer_weights`.
     """
 
     index: int
@@ -136,6 +136,9 @@ class LayerEntry:
     scratch_bytes: int
     constants: tuple[ConstantsEntry, ...] = ()
     device: str = ""
+    weights_bits: int = 0
+    weights_group: int = 0
+    weights_packed: bool = False
 
 
 @dataclass(frozen=True)

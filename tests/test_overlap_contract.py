@@ -229,6 +229,7 @@ TIGHT = {
     "conv_2d.packed_w8_f32": "3x3, int8 weights",
     "conv_2d.compact_dsp": "CONV_2D, odd size, same padding",
     "conv_2d.grouped_dsp": "3x3, three groups",
+    "conv_2d.nibbles_compact_dsp": "3x3, weights of four bits",
     "conv_2d.nibbles_dsp": "dense, weights of four bits",
     "conv_2d.nibbles_nodsp": "3x3, weights of four bits",
     "conv_2d.nibbles_windows_dsp": "3x3, weights of four bits",

@@ -9,6 +9,7 @@ import numpy as np
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.kernel_code import KernelCode
+from glowmcu.ir.layer_weights import are_nibbles
 from glowmcu.kernels.selection.select import Selection
 from glowmcu.number_text import count
 from glowmcu.quant.linear_layers import is_linear
@@ -57,7 +58,7 @@ def _four_bit_weights(graph: Graph, node: Node) -> int:
     if not is_linear(node):
         return 0
     data = graph.constant_data(node.inputs[1])
-    if data is None or data.dtype != np.int8 or data.min() < -8 or data.max() > 7:
+    if data is None or data.dtype != np.int8 or not are_nibbles(data):
         return 0
     return int(data.size)
 

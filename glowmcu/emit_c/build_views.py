@@ -59,6 +59,7 @@ from glowmcu.interface_options import Weights
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
+from glowmcu.ir.layer_weights import LayerWeights
 from glowmcu.ir.program import Buffer, Program, Run
 from glowmcu.ops.control_flow import If
 from glowmcu.ops.delegate import Delegate
@@ -73,6 +74,7 @@ class Chosen(Protocol):
     def row_code(self) -> KernelCode: ...
     @property
     def bodies(self) -> Sequence[ChosenBody]: ...
+    def weights(self, by_rows: bool) -> LayerWeights: ...
 
 
 class ChosenBody(Protocol):

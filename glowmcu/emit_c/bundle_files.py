@@ -117,7 +117,9 @@ def unlisted_files(
     files = with_digests(Texts(outlines, body.arrays))
     packages = package_files(PackageView(view, facts.packaging, headers))
     assert not packages.keys() & files.keys(), "a package replaces a file of the bundle"
-    manifest = replace(bundle_manifest(program, body, facts, files), costs=cost_entry(view.costs))
+    manifest = replace(
+        bundle_manifest(program, chosen, body, facts, files), costs=cost_entry(view.costs)
+    )
     more = {}
     if view.blob is not None:
         more[f"{name}_weights.hex"] = view.blob.intel_hex

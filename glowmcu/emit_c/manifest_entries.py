@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from glowmcu.compiler_digest import compiler_digest
 from glowmcu.delegated import DelegationEntry, DelegationNotes, RegionEntry, StayEntry
-from glowmcu.emit_c.build_views import Layers
+from glowmcu.emit_c.build_views import Chosen, Layers
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.placement_text import placement_entries
 from glowmcu.emit_c.size_view import size_entry, with_shapes
@@ -14,6 +14,8 @@ from glowmcu.emit_c.steps_view import progress_buffer
 from glowmcu.emit_c.stream_view import state_entries
 from glowmcu.emit_c.streamed_input_view import rows_entry
 from glowmcu.emit_c.tensor_views import tensor_views
+from glowmcu.ir.cascade import Cascade
+from glowmcu.ir.graph import Node
 from glowmcu.ir.program import Program
 from glowmcu.ir.run_progress import RunProgress
 from glowmcu.manifest import BufferEntry, ConstantsEntry, LayerEntry, Manifest, TensorEntry
@@ -63,7 +65,11 @@ def _tensor_entries(
 
 
 def bundle_manifest(
-    program: Program, body: Layers, facts: BundleFacts, files: Iterable[str]
+    program: Program,
+    chosen: Mapping[Node, Chosen],
+    body: Layers,
+    facts: BundleFacts,
+    files: Iterable[str],
 ) -> Manifest:
     """What there is but for a list of the files."""
     sizes = facts.arena_bytes, body.weights_bytes
@@ -83,7 +89,7 @@ def bundle_manifest(
         macs=sum(run.node.macs for run in program.runs),
         inputs=entries[0],
         outputs=entries[1],
-        layers=_layer_entries(program, body),
+        layers=_layer_entries(program, chosen, body),
         buffers=_buffer_entries(program, facts.progress),
         sources=tuple(file for file in files if file.endswith(".c") and "/" not in file),
         headers=tuple(file for file in files if file.endswith(".h") and "/" not in file),
@@ -143,7 +149,11 @@ def _buffer_entries(program: Program, progress: RunProgress | None) -> tuple[Buf
     return tuple(entries)
 
 
-def _layer_entries(program: Program, body: Layers) -> tuple[LayerEntry, ...]:
+def _layer_entries(
+    program: Program, chosen: Mapping[Node, Chosen], body: Layers
+) -> tuple[LayerEntry, ...]:
+    cascades = [step for step in program.steps if isinstance(step, Cascade)]
+    by_rows = {run for cascade in cascades for run in cascade.runs}
     return tuple(
         LayerEntry(
             index=index,
@@ -152,6 +162,9 @@ def _layer_entries(program: Program, body: Layers) -> tuple[LayerEntry, ...]:
             kernel=run.kernel,
             macs=run.node.macs,
             weights_bytes=weights_bytes,
+            weights_bits=weights.bits,
+            weights_group=weights.group,
+            weights_packed=weights.packed,
             scratch_bytes=run.scratch.size_bytes if run.scratch else 0,
             device=run.node.op.device if isinstance(run.node.op, Delegate) else "",
             constants=tuple(
@@ -162,4 +175,5 @@ def _layer_entries(program: Program, body: Layers) -> tuple[LayerEntry, ...]:
         for index, (run, weights_bytes, parts) in enumerate(
             zip(program.runs, body.weights_bytes, body.parts, strict=True)
         )
+        for weights in [chosen[run.node].weights(run in by_rows)]
     )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import onnx
 import pytest
 
 import glowmcu
+from glowmcu.facts.document import SCHEMA_FILE
 
 REPO = Path(__file__).resolve().parents[2]
 DIGITS = REPO / "examples" / "digits" / "digits.onnx"
@@ -28,6 +32,43 @@ def test_layers_that_store_a_byte_each_are_counted(board: str, tmp_path: Path) -
     if told:
         expected = f"{len(layers) - len(narrow)} of {len(layers)} layers with a byte for each"
         assert expected in told[0]
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_the_manifest_says_how_wide_weights_are(bits: Literal[4, 8], tmp_path: Path) -> None:
+    data = np.random.default_rng(1).uniform(0, 1, (16, 1, 8, 8)).astype(np.float32)
+    bundle = glowmcu.compile(
+        DIGITS, "nucleo-l4r5zi", tmp_path / "b", samples=[data],
+        quantization=glowmcu.Quantization(weights=bits),
+    )  # fmt: skip
+    manifest = glowmcu.load(tmp_path / "b").manifest
+    assert manifest.layers == bundle.manifest.layers
+    for layer in manifest.layers:
+        assert layer.weights_bits == (bits if layer.macs else 0)
+        assert layer.weights_packed == ("nibbles" in layer.kernel)
+    assert any(layer.weights_packed for layer in manifest.layers) == (bits == 4)
+    (dense,) = (layer for layer in manifest.layers if layer.op == "fully_connected")
+    assert dense.weights_group * 10 == dense.macs, "a scale for each of ten outputs"
+    described = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))["$defs"]["layer"]["properties"]
+    assert {field.name for field in dataclasses.fields(dense)} <= set(described)
+
+
+def test_weights_that_a_layer_unpacks_are_packed_in_flash(tmp_path: Path) -> None:
+    data = np.random.default_rng(1).uniform(0, 1, (16, 1, 8, 8)).astype(np.float32)
+    bundle = glowmcu.compile(
+        DIGITS, "rp2040", tmp_path / "b", samples=[data], optimize="size",
+        quantization=glowmcu.Quantization(weights=4, search="plain"),
+    )  # fmt: skip
+    for layer in bundle.manifest.layers:
+        is_coded = any(part.coding == "nibbles" for part in layer.constants)
+        assert layer.weights_packed == (is_coded or "nibbles" in layer.kernel)
+    assert any(part.coding for layer in bundle.manifest.layers for part in layer.constants)
+
+
+def test_float_weights_have_no_group(tmp_path: Path) -> None:
+    layers = glowmcu.compile(DIGITS, "generic", tmp_path / "b").manifest.layers
+    found = {(layer.weights_bits, layer.weights_group) for layer in layers if layer.macs}
+    assert found == {(32, 0)}
 
 
 def four_bit_notes(

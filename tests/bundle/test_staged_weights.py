@@ -37,6 +37,9 @@ PASSES = {
     "conv_2d.nibbles_windows_dsp": Case(
         (1, 7, 9, 16), 16, (3, 3), padding="SAME", out_scale=0.5, weights_type="int4"
     ),
+    "conv_2d.nibbles_compact_dsp": Case(
+        (1, 7, 9, 16), 16, (3, 3), padding="SAME", out_scale=0.5, weights_type="int4"
+    ),
     "conv_2d.compact_dsp": Case((1, 7, 9, 16), 16, (3, 3), padding="SAME", out_scale=0.5),
     "conv_2d.compact_proved_dsp": Case((1, 7, 9, 16), 16, (3, 3), padding="SAME", out_scale=0.5),
     "conv_2d.chunks_dsp": Case((1, 7, 9, 16), 16, (3, 3), padding="SAME", out_scale=0.5),

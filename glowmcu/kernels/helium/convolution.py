@@ -11,9 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from glowmcu.ir.layer_weights import are_nibbles
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
-from glowmcu.kernels.common.four_bits import FOUR_BITS_NOTES, are_nibbles
+from glowmcu.kernels.common.four_bits import FOUR_BITS_NOTES
 from glowmcu.kernels.common.layer_fields import constant, is_constant, is_int8
 from glowmcu.kernels.common.overlap import Overlaps, matrix_overlaps, window_overlaps
 from glowmcu.kernels.helium.matrix import (

@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from glowmcu.ir.layer_weights import are_nibbles
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
-from glowmcu.kernels.common.four_bits import are_nibbles
 from glowmcu.kernels.common.layer_fields import (
     constant,
     is_constant,

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from glowmcu.ir.kernel_code import Overlap
+from glowmcu.ir.layer_weights import are_nibbles
 from glowmcu.kernels.common.dense_layer import (
     dense_weights,
     is_dense_layer,
@@ -18,7 +19,6 @@ from glowmcu.kernels.common.dense_layer import (
     pixel_grid,
     row_count,
 )
-from glowmcu.kernels.common.four_bits import are_nibbles
 from glowmcu.kernels.common.overlap import Overlaps, least_gap
 from glowmcu.kernels.kernel import (
     ConstantArray,

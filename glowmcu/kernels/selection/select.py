@@ -11,6 +11,7 @@ from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.goals import Goal, flash_budget_error
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.kernel_code import Coding, Overlap, RowSupport
+from glowmcu.ir.layer_weights import LayerWeights, layer_weights
 from glowmcu.ir.operation import Constant
 from glowmcu.ir.program import Program
 from glowmcu.ir.value_ranges import ValueRanges, value_ranges
@@ -104,6 +105,16 @@ class Selection:
     @property
     def scratch_bytes(self) -> int:
         return self.code.scratch_bytes
+
+    def weights(self, by_rows: bool) -> LayerWeights:
+        """What they are, of the kernel that is called a row at a time or of the other one."""
+        if self.site is None:
+            return LayerWeights()
+        rows = self.row_kernel if by_rows else None
+        variant, code = (rows.variant, rows.code) if rows else (self.kernel, self.code)
+        is_unpacked = code.staged is not None and code.staged.coding is Coding.NIBBLES
+        packed = variant.stores_four_bits or is_unpacked
+        return layer_weights(self.node, self.site.constants, packed)
 
     @property
     def holds_pointers(self) -> bool:

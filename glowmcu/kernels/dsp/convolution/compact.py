@@ -23,7 +23,7 @@ from glowmcu.kernels.common.overlap import Overlaps, window_overlaps
 from glowmcu.kernels.dsp.convolution.rows import is_plain_int8_conv
 from glowmcu.kernels.dsp.dense.fully_connected import FullyConnectedDsp
 from glowmcu.kernels.dsp.dense.layer import layer_stream, pair_overlaps
-from glowmcu.kernels.dsp.dense.pointwise import dense_fields
+from glowmcu.kernels.dsp.dense.pointwise import APART, dense_fields
 from glowmcu.kernels.dsp.dense.pointwise_assembly import STEP_BYTES, pairs_assembly
 from glowmcu.kernels.dsp.dense.stream import BlockLayout, DenseStream, packs_badly
 from glowmcu.kernels.dsp.dense.stream_code import pairs_headers, stream_view
@@ -46,7 +46,13 @@ _PROVED_CODE_BYTES = 1004
 class CompactConv2D(Kernel):
     """Two pixels by four channels in a short loop; windows are copied together."""
 
+    #: What the function is called.
+    kind: ClassVar[str] = "compact"
     round_steps: ClassVar[int] = _ROUND_STEPS
+
+    def carries(self, stream: DenseStream, target: Target) -> bool:
+        """Whether a step loads for the next one, which makes the code longer."""
+        return False
 
     def find_stream(self, site: Site) -> DenseStream | None:
         """The constants, None if the form is not exact."""
@@ -91,10 +97,11 @@ class CompactConv2D(Kernel):
         return STEP_BYTES * self._stream(site).steps + 2 * patch_bytes(site)
 
     def code_key(self, site: Site, target: Target) -> str:
-        return specialized("compact", *self._stream(site).facts)
+        return specialized(self.kind, *self._stream(site).facts)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         stream, grid = self._stream(site), pixel_grid(site)
+        carried = self.carries(stream, target)
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
@@ -103,12 +110,15 @@ class CompactConv2D(Kernel):
                 "struct": "glowmcu_conv_2d_compact",
                 "headers": ("glowmcu_conv_2d_compact.h", *pairs_headers(stream)),
                 "assembly": ordered(
-                    pairs_assembly(stream.layout, stream.form.postshift, self.round_steps), target
+                    pairs_assembly(stream.layout, stream.form.postshift, self.round_steps, carried),
+                    target,
+                    apart=APART if carried else (),
                 ),
                 **stream_view(stream),
             },
             parameters=Parameters(
-                "glowmcu_conv_2d_compact", _compact_fields(site, stream, self.round_steps)
+                "glowmcu_conv_2d_compact",
+                _compact_fields(site, stream, self.round_steps, carried),
             ),
             rows=grid.rows,
             batches=grid.batches,
@@ -163,7 +173,9 @@ def patch_bytes(site: Site) -> int:
     return (int(dense_weights(site).shape[1]) + 3) // 4 * 4
 
 
-def _compact_fields(site: Site, stream: DenseStream, round_steps: int) -> tuple[Field, ...]:
+def _compact_fields(
+    site: Site, stream: DenseStream, round_steps: int, carried: bool
+) -> tuple[Field, ...]:
     grid, step = pixel_grid(site), patch_bytes(site)
     if step:
         grid = replace(grid, step=step)
@@ -174,7 +186,9 @@ def _compact_fields(site: Site, stream: DenseStream, round_steps: int) -> tuple[
     return (
         Field(
             "dense",
-            Parameters("glowmcu_conv_2d_pointwise", dense_fields(grid, stream, round_steps)),
+            Parameters(
+                "glowmcu_conv_2d_pointwise", dense_fields(grid, stream, round_steps, carried)
+            ),
         ),
         Field("is_copied", int(step > 0)),
         Field("in_height", x.shape[1] if is_window else 1),

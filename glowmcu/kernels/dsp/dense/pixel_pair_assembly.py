@@ -98,6 +98,25 @@ def _multiply_nibbles(starts: Sequence[tuple[str, str]]) -> Iterator[str]:
             yield f"and r5, r4, #0x{MASKS[channel - 1]:08X}"
 
 
+def carried_nibbles(
+    starts: Sequence[tuple[str, str]] = _CHANNELS,
+    word: str = "r5",
+) -> tuple[str, ...]:
+    """The same as they issue two at a time, of a word in r5, in the first step of a block in r4.
+    r5 is free before the last channel, which is what is left of r4: the next word comes there.
+    """
+    (a, b), (c, d), (e, f), last = (
+        tuple(_channel_products(channel, weights, starts))
+        for channel, weights in ((3, word), (2, "r5"), (1, "r5"), (0, "r4"))
+    )
+    moved = ("mov r4, r5",) if word == "r5" else ()
+    third, second, first = (f"r4, #0x{mask:08X}" for mask in reversed(MASKS))
+    return (
+        *(a, *moved, b, f"and r5, {third}", c, d, f"and r5, {second}"),
+        *(e, f"and r4, {first}", f, *last),
+    )
+
+
 def _channel_products(
     channel: int, weights: str, starts: Sequence[tuple[str, str]]
 ) -> Iterator[str]:

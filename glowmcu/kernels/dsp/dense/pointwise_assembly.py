@@ -30,6 +30,7 @@ from glowmcu.kernels.dsp.dense.pixel_pair_assembly import (
     RUN_PAIRS,
     SCRATCH,
     STREAM,
+    carried_nibbles,
     extend,
     frame,
     inputs_sums,
@@ -78,14 +79,16 @@ def walk(
         int(rest <= round_steps),
         STEP_BYTES * (1 - skipped),
         STEP_BYTES * (steps - round_steps),
-        skipped * _step_code(layout) + 1 - _LAST_SHORTER * (carried and not entered),
+        skipped * _step_code(layout, carried) + 1 - _LAST_SHORTER * (carried and not entered),
         round_steps * layout.step_bytes + constants + (1 - skipped) * layout.step_bytes,
     )
 
 
-def _step_code(layout: BlockLayout) -> int:
+def _step_code(layout: BlockLayout, carried: bool) -> int:
     """Bytes of code of a step."""
-    return 50 if layout.nibbles else 52 if layout.wide else 48
+    if layout.nibbles:
+        return 52 if carried else 50
+    return 52 if layout.wide else 48
 
 
 def pairs_assembly(
@@ -185,18 +188,19 @@ def _rounds(layout: BlockLayout, round_steps: int) -> Iterator[str]:
 
 
 def _carried_rounds(layout: BlockLayout, round_steps: int) -> Iterator[str]:
-    """The same; a step finds r2 to r4 loaded and loads them for the next."""
+    """The same; a step finds r2, r3 and r4 (r5 of nibbles) loaded and loads them for the next."""
     yield from ("6: /* the next round */", f"adds r0, #{round_steps * STEP_BYTES}")
     yield f"add r1, #{round_steps * layout.step_bytes}"
     yield from (f"ldr r2, [sp, #{LAST}]", "cmp r0, r2")
-    yield from ("ldr r2, [r0]", "ldr r3, [r0, #4]", "ldr r4, [r1]")
+    word = "r5" if layout.nibbles else "r4"
+    yield from ("ldr r2, [r0]", "ldr r3, [r0, #4]", f"ldr {word}, [r1]")
     yield "7: /* a round */"
     steps = ", ".join(str(step * STEP_BYTES) for step in range(round_steps - 1))
     yield f".irp x, {steps}"
     step = _carried_step(layout, "\\x + 4")
     weights = "\\x / 2 + 4" if layout.nibbles else "\\x + 8"
     following = (
-        f"ldr.n r4, [r1, #{weights}]",
+        f"ldr.n {word}, [r1, #{weights}]",
         "ldr.n r2, [r0, #\\x + 8]",
         "ldr.n r3, [r0, #\\x + 12]",
     )
@@ -212,7 +216,7 @@ def _carried_rounds(layout: BlockLayout, round_steps: int) -> Iterator[str]:
 def _carried_step(layout: BlockLayout, at: int | str) -> tuple[str, ...]:
     """Pairs as they issue: a product with a load behind it, or with an extension before it."""
     if layout.nibbles:
-        return tuple(without_preloaded(multiply_weights(0, layout, HIGH, LOW)))
+        return carried_nibbles()
     (a, b), (c, d) = HIGH
     (e, f), (g, h) = LOW
     return (
@@ -230,8 +234,12 @@ def _carried_first_step(layout: BlockLayout, round_bytes: int) -> Iterator[str]:
     yield "8: /* a block of four channels */"
     yield f"ldr r0, [sp, #{SCRATCH}]"
     yield from (f"ldr {place}, [r1, #{at + 4 * i}]" for i, place in enumerate(places))
-    yield from without_preloaded(multiply_weights(at + 4 * layout.before, layout, high, low))
-    yield f"ldr r4, [r1, #{at + 4 * layout.before + layout.step_bytes}]"
+    if layout.nibbles:
+        yield from carried_nibbles((high[0], low[0], high[1], low[1]), "r4")
+    else:
+        yield from without_preloaded(multiply_weights(at + 4 * layout.before, layout, high, low))
+    word = "r5" if layout.nibbles else "r4"
+    yield f"ldr {word}, [r1, #{at + 4 * layout.before + layout.step_bytes}]"
     yield from (f"ldr r2, [r0, #{STEP_BYTES}]", f"ldr r3, [r0, #{STEP_BYTES + 4}]")
     yield from (f"ldr r0, [sp, #{JUMP}]", "add r1, r0", f"ldr r0, [sp, #{FIRST}]")
     yield f"ldr pc, [sp, #{ENTRY}]"

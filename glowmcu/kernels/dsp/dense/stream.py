@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.ir.layer_weights import are_nibbles
 from glowmcu.ir.operation import Array
 from glowmcu.ir.value_range import Int64Array
-from glowmcu.kernels.common.four_bits import are_nibbles
 from glowmcu.kernels.dsp.dense.nibbles import nibble_halves, nibble_starts, sums_fit
 from glowmcu.kernels.requantization.forms import (
     Form,
