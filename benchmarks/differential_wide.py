@@ -136,7 +136,8 @@ class _Case:
             data = subject.file.read_bytes()
             modes = draw_modes(random, data, self.folder, subject.has_states)
         # Mixed weights are chosen within the budget, so the oracle would have another network.
-        if subject.takes_modes and subject.arguments.get("weights") != "mixed":
+        asked = subject.arguments.get("quantization")
+        if subject.takes_modes and getattr(asked, "weights", None) != "mixed":
             modes = with_flash_budget(modes, self.seed)
         board = modes.board or board
         unmet: list[str] = []
