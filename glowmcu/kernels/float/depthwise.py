@@ -173,29 +173,3 @@ class PackedDepthwiseW8F32(PackedDepthwiseF32):
     def channel_bytes(self, site: Site) -> int:
         weights = site.signature.inputs[1].shape
         return weights[1] * weights[2] + 8
-
-
-def _packed_int8(weights: Array, bias: Array) -> ConstantArray:
-    """`weights` is (taps, channels), int8 times a scale a channel."""
-    channels = weights.shape[1]
-    blocks = [(start, _width(channels)) for start in _starts(channels)]
-    return int8_blocks(weights.T, bias, blocks)
-
-
-@kernel("depthwise_conv_2d.packed_w8_f32", DepthwiseConv2D)
-class PackedDepthwiseW8F32(PackedDepthwiseF32):
-    """The same with int8 weights of a float model, which become floats in registers; any core."""
-
-    keeps_int8_weights = True
-    function = "glowmcu_depthwise_w8_f32"
-    packed = staticmethod(_packed_int8)
-
-    def accepts(self, site: Site, target: Target) -> bool:
-        return is_float(site) and self._has_its_shape(site) and has_int8_weights(site)
-
-    def cost(self, site: Site, target: Target) -> Cost:
-        return int8_weights_cost(super().cost(site, target), site, target)
-
-    def channel_bytes(self, site: Site) -> int:
-        weights = site.signature.inputs[1].shape
-        return weights[1] * weights[2] + 8
