@@ -241,6 +241,7 @@ TIGHT = {
     "depthwise_conv_2d.mve": "3x3, eight channels",
     "depthwise_conv_2d.near_taps_dsp": "3x3, no padding",
     "depthwise_conv_2d.packed_f32": "stride 2, five channels, real numbers",
+    "depthwise_conv_2d.packed_w8_f32": "stride 2, five channels, int8 weights",
     "depthwise_conv_2d.pairs_mve": "3x3, eight channels",
     "depthwise_conv_2d.portable": "DEPTHWISE_CONV_2D, window of one row",
     "depthwise_conv_2d.rows_riscv": "3x3, eight channels",

@@ -44,6 +44,18 @@
     "s11", "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19", "s20", "s21", "s22", "s23", \
     "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31"
 
+/* Two registers more for a loop, and one that weights are loaded from. */
+#define GLOWMCU_TWO_MORE , [t] "=&r"(t), [u] "=&r"(u)
+#define GLOWMCU_TWO_VARIABLES \
+    int32_t t; \
+    int32_t u;
+#if GLOWMCU_HAS_FLOAT_VECTORS
+/* Loads that widen bytes take their address from one of r0 to r7. */
+#define GLOWMCU_AT_WEIGHTS(w) "+l"(w)
+#else
+#define GLOWMCU_AT_WEIGHTS(w) "+r"(w)
+#endif
+
 /* Adds b to a, names of registers. */
 #define GLOWMCU_ADD(a, b) "vadd.f32 " a ", " a ", " b "\n"
 #define GLOWMCU_ADD_4(a0, a1, a2, a3, b0, b1, b2, b3) \

@@ -68,8 +68,6 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_window_f32, clamp_max) == 60, window_is_a
 #define GLOWMCU_STEP_A8(x) GLOWMCU_STEP_8("t", "a", "q0", "q1")
 #define GLOWMCU_STEP_B4(x) GLOWMCU_STEP_4("u", "b", "q2")
 #define GLOWMCU_STEP_B8(x) GLOWMCU_STEP_8("u", "b", "q2", "q3")
-/* Loads that widen bytes take their address from one of r0 to r7. */
-#define GLOWMCU_AT_WEIGHTS(w) "+l"(w)
 #define GLOWMCU_LOAD_1(registers_a, registers_b)
 #define GLOWMCU_LOAD_2(registers_a, registers_b)
 #else
@@ -88,8 +86,6 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_window_f32, clamp_max) == 60, window_is_a
     GLOWMCU_PRODUCTS(x, "s16", "s17", "s18", "s19", "s8", "s9", "s10", "s11")
 #define GLOWMCU_STEP_B8(x) GLOWMCU_STEP_B4(x) \
     GLOWMCU_PRODUCTS(x, "s20", "s21", "s22", "s23", "s12", "s13", "s14", "s15")
-
-#define GLOWMCU_AT_WEIGHTS(w) "+r"(w)
 
 /* Inputs of two products or of one. */
 #define GLOWMCU_LOAD_1(registers_a, registers_b) "vldmia %[a]!, {" registers_a "}\n"
@@ -149,10 +145,6 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_window_f32, clamp_max) == 60, window_is_a
           [y] "+r"(y), [z] "+r"(z), [blocks] "+r"(blocks) more \
         : [p] "r"(p) \
         : "cc", "memory", GLOWMCU_ALL_FLOATS)
-#define GLOWMCU_TWO_MORE , [t] "=&r"(t), [u] "=&r"(u)
-#define GLOWMCU_TWO_VARIABLES \
-    int32_t t; \
-    int32_t u;
 #define GLOWMCU_WINDOW_VARIABLES \
     const float *a; \
     const float *b; \

@@ -1,157 +1,20 @@
 /*
- * glowmcu_depthwise_packed_f32.h: float depthwise convolution with one result a channel, NHWC, two
- * pixels by eight channels at a time.
- *
- * Every sum starts at 0 and takes its products one after the other, each rounded by itself, in the
- * order of rows and columns; the bias comes last.
+ * glowmcu_depthwise_packed_f32.h: float depthwise convolution, NHWC, weights in the order of the
+ * loops; see glowmcu_depthwise_windows.h.
  */
 #ifndef GLOWMCU_DEPTHWISE_PACKED_F32_H
 #define GLOWMCU_DEPTHWISE_PACKED_F32_H
 
-#include <string.h>
-
-#include "glowmcu_fpu.h"
-#include "glowmcu_window.h"
-
-typedef struct {
-    int32_t in_height;
-    int32_t in_width;
-    int32_t channels; /* as many as a block has, or more */
-    int32_t out_width;
-    int32_t kernel_height;
-    int32_t kernel_width;
-    int32_t stride_y;
-    int32_t stride_x;
-    int32_t dilation_y;
-    int32_t dilation_x;
-    int32_t pad_top;
-    int32_t pad_left;
-    int32_t inside_first; /* columns of results [inside_first, inside_end) whose windows begin */
-    int32_t inside_end;   /* and end inside the image */
-    int32_t clamping;     /* GLOWMCU_KEEP, GLOWMCU_RELU or GLOWMCU_CLAMP */
-    float clamp_min;
-    float clamp_max;
-    int32_t width;        /* channels of a block: 8 or 4 */
-    const float *weights; /* blocks: [taps][width], then [width] biases; the last one ends with the
-                             last channel and may share some with the one before */
-} glowmcu_depthwise_packed_real;
-
-/* One or two pixels and the windows under them, which look alike; distances are in floats. */
-typedef struct {
-    const float *in[2]; /* the windows' first taps inside the image */
-    float *out[2];
-    const float *weights;
-    int32_t blocks;  /* at least 1 */
-    int32_t rows;    /* of taps inside the image, at least 1 */
-    int32_t columns; /* at least 1 */
-    int32_t step;    /* from tap to tap */
-    int32_t in_gap;  /* from one step past a row's last tap to the next row's first */
-    int32_t before;  /* taps of a block above and to the left of the image */
-    int32_t between; /* taps outside from row to row */
-    int32_t after;   /* taps below and to the right of the image */
-    int32_t clamping;
-    float clamp_min;
-    float clamp_max;
-} glowmcu_depthwise_window_f32;
+#include "glowmcu_depthwise_windows.h"
 
 #if GLOWMCU_HAS_FPU
-GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_window_f32, clamp_max) == 60,
-    depthwise_window_is_as_assembly_reads);
-
-/* One tap of eight channels or four: inputs become products, then parts of the sums. */
 #if GLOWMCU_HAS_FLOAT_VECTORS
-#define GLOWMCU_TAP_8(x, first, second) \
-    "vldrw.32 q6, [%[" x "]]\n" \
-    "vldrw.32 q7, [%[" x "], #16]\n" \
-    "vmul.f32 q6, q6, q4\n" \
-    "vmul.f32 q7, q7, q5\n" \
-    "add %[" x "], %[" x "], %[step], lsl #2\n" \
-    "vadd.f32 " first ", " first ", q6\n" \
-    "vadd.f32 " second ", " second ", q7\n"
-#define GLOWMCU_TAP_A8 GLOWMCU_TAP_8("a", "q0", "q1")
-#define GLOWMCU_TAP_B8 GLOWMCU_TAP_8("b", "q2", "q3")
-#define GLOWMCU_TAP_4(x, sums) \
-    "vldrw.32 q6, [%[" x "]]\n" \
-    "add %[" x "], %[" x "], %[step], lsl #2\n" \
-    "vmul.f32 q6, q6, q4\n" \
-    "vadd.f32 " sums ", " sums ", q6\n"
-#define GLOWMCU_TAP_A4 GLOWMCU_TAP_4("a", "q0")
-#define GLOWMCU_TAP_B4 GLOWMCU_TAP_4("b", "q2")
 #define GLOWMCU_TAP_WEIGHTS_8 "vldrw.32 q4, [%[w]], #16\nvldrw.32 q5, [%[w]], #16\n"
 #define GLOWMCU_TAP_WEIGHTS_4 "vldrw.32 q4, [%[w]], #16\n"
 #else
 #define GLOWMCU_TAP_WEIGHTS_8 "vldmia %[w]!, {s16-s23}\n"
 #define GLOWMCU_TAP_WEIGHTS_4 "vldmia %[w]!, {s16-s19}\n"
-#define GLOWMCU_TIMES(x, w) "vmul.f32 " x ", " x ", " w "\n"
-#define GLOWMCU_TIMES_4(x0, x1, x2, x3, w0, w1, w2, w3) \
-    GLOWMCU_TIMES(x0, w0) GLOWMCU_TIMES(x1, w1) GLOWMCU_TIMES(x2, w2) GLOWMCU_TIMES(x3, w3)
-
-#define GLOWMCU_TAP_8(x, a0, a1, a2, a3, a4, a5, a6, a7) \
-    "vldmia %[" x "], {s24-s31}\n" \
-    GLOWMCU_TIMES_4("s24", "s25", "s26", "s27", "s16", "s17", "s18", "s19") \
-    GLOWMCU_TIMES_4("s28", "s29", "s30", "s31", "s20", "s21", "s22", "s23") \
-    "add %[" x "], %[" x "], %[step], lsl #2\n" \
-    GLOWMCU_ADD_4(a0, a1, a2, a3, "s24", "s25", "s26", "s27") \
-    GLOWMCU_ADD_4(a4, a5, a6, a7, "s28", "s29", "s30", "s31")
-#define GLOWMCU_TAP_A8 GLOWMCU_TAP_8("a", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7")
-#define GLOWMCU_TAP_B8 GLOWMCU_TAP_8("b", "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15")
-#define GLOWMCU_TAP_4(x, a0, a1, a2, a3) \
-    "vldmia %[" x "], {s24-s27}\n" \
-    GLOWMCU_TIMES_4("s24", "s25", "s26", "s27", "s16", "s17", "s18", "s19") \
-    "add %[" x "], %[" x "], %[step], lsl #2\n" \
-    GLOWMCU_ADD_4(a0, a1, a2, a3, "s24", "s25", "s26", "s27")
-#define GLOWMCU_TAP_A4 GLOWMCU_TAP_4("a", "s0", "s1", "s2", "s3")
-#define GLOWMCU_TAP_B4 GLOWMCU_TAP_4("b", "s8", "s9", "s10", "s11")
 #endif
-
-/* Labels: 1 block, 2 row, 3 tap, 4 the last row's end. `shift` and `bytes` are of a block. */
-#define GLOWMCU_DEPTHWISE_LOOPS(shift, bytes, zero, weights_and_taps, finish) \
-    __asm__ volatile( \
-        "1:\n" \
-        "ldr %[n], [%[p], #40]\n" \
-        "ldr %[a], [%[p], #0]\n" \
-        "ldr %[b], [%[p], #4]\n" \
-        "ldr %[m], [%[p], #24]\n" \
-        "add %[w], %[w], %[n], lsl #" shift "\n" \
-        "add %[n], %[a], #" bytes "\n" \
-        "str %[n], [%[p], #0]\n" \
-        "add %[n], %[b], #" bytes "\n" \
-        "str %[n], [%[p], #4]\n" \
-        "movs %[n], #0\n" \
-        zero \
-        "2:\n" \
-        "ldr %[n], [%[p], #28]\n" \
-        "3:\n" \
-        weights_and_taps \
-        "subs %[n], %[n], #1\n" \
-        "bne 3b\n" \
-        "subs %[m], %[m], #1\n" \
-        "beq 4f\n" \
-        "ldr %[n], [%[p], #36]\n" \
-        "add %[a], %[a], %[n], lsl #2\n" \
-        "add %[b], %[b], %[n], lsl #2\n" \
-        "ldr %[n], [%[p], #44]\n" \
-        "add %[w], %[w], %[n], lsl #" shift "\n" \
-        "b 2b\n" \
-        "4:\n" \
-        "ldr %[n], [%[p], #48]\n" \
-        "add %[w], %[w], %[n], lsl #" shift "\n" \
-        finish \
-        "subs %[blocks], %[blocks], #1\n" \
-        "bne 1b\n" \
-        : [a] "=&r"(a), [b] "=&r"(b), [n] "=&r"(n), [m] "=&r"(m), [w] "+r"(w), [y] "+r"(y), \
-          [z] "+r"(z), [blocks] "+r"(blocks) \
-        : [p] "r"(p), [step] "r"(p->step) \
-        : "cc", "memory", GLOWMCU_ALL_FLOATS)
-#define GLOWMCU_DEPTHWISE_VARIABLES \
-    const float *a; \
-    const float *b; \
-    const float *w = p->weights; \
-    float *y = p->out[0]; \
-    float *z = p->out[1]; \
-    int32_t n; \
-    int32_t m; \
-    int32_t blocks = p->blocks
 
 GLOWMCU_CODE
 static inline void glowmcu_depthwise_f32_2x8(glowmcu_depthwise_window_f32 *p)
@@ -160,7 +23,7 @@ static inline void glowmcu_depthwise_f32_2x8(glowmcu_depthwise_window_f32 *p)
 
     GLOWMCU_DEPTHWISE_LOOPS("5", "32", GLOWMCU_ZERO_A8 GLOWMCU_ZERO_B8,
         GLOWMCU_TAP_WEIGHTS_8 GLOWMCU_TAP_A8 GLOWMCU_TAP_B8,
-        GLOWMCU_FINISH_2X8);
+        GLOWMCU_FINISH_2X8, );
 }
 
 GLOWMCU_CODE
@@ -169,7 +32,7 @@ static inline void glowmcu_depthwise_f32_1x8(glowmcu_depthwise_window_f32 *p)
     GLOWMCU_DEPTHWISE_VARIABLES;
 
     GLOWMCU_DEPTHWISE_LOOPS("5", "32", GLOWMCU_ZERO_A8,
-        GLOWMCU_TAP_WEIGHTS_8 GLOWMCU_TAP_A8, GLOWMCU_FINISH_1X8);
+        GLOWMCU_TAP_WEIGHTS_8 GLOWMCU_TAP_A8, GLOWMCU_FINISH_1X8, );
 }
 
 GLOWMCU_CODE
@@ -179,7 +42,7 @@ static inline void glowmcu_depthwise_f32_2x4(glowmcu_depthwise_window_f32 *p)
 
     GLOWMCU_DEPTHWISE_LOOPS("4", "16", GLOWMCU_ZERO_A4 GLOWMCU_ZERO_B4,
         GLOWMCU_TAP_WEIGHTS_4 GLOWMCU_TAP_A4 GLOWMCU_TAP_B4,
-        GLOWMCU_FINISH_2X4);
+        GLOWMCU_FINISH_2X4, );
 }
 
 GLOWMCU_CODE
@@ -188,7 +51,7 @@ static inline void glowmcu_depthwise_f32_1x4(glowmcu_depthwise_window_f32 *p)
     GLOWMCU_DEPTHWISE_VARIABLES;
 
     GLOWMCU_DEPTHWISE_LOOPS("4", "16", GLOWMCU_ZERO_A4,
-        GLOWMCU_TAP_WEIGHTS_4 GLOWMCU_TAP_A4, GLOWMCU_FINISH_1X4);
+        GLOWMCU_TAP_WEIGHTS_4 GLOWMCU_TAP_A4, GLOWMCU_FINISH_1X4, );
 }
 
 /* Blocks of `width` channels of `pixels` pixels, 1 or 2; inputs move on with the blocks. */
@@ -235,112 +98,27 @@ GLOWMCU_CODE
 static inline void glowmcu_depthwise_f32_blocks(glowmcu_depthwise_window_f32 *p, int32_t pixels,
     int32_t width)
 {
-    const int32_t taps = p->before + p->after + (p->rows - 1) * p->between
-        + p->rows * p->columns;
+    const int32_t floats = (glowmcu_depthwise_taps(p) + 1) * width;
     const float *w = p->weights;
     float results[2][8];
 
-    for (int32_t block = 0; block < p->blocks; ++block, w += (taps + 1) * width) {
+    for (int32_t block = 0; block < p->blocks; ++block, w += floats) {
         for (int32_t pixel = 0; pixel < pixels; ++pixel) {
             for (int32_t c = 0; c < width; ++c) {
                 results[pixel][c] = glowmcu_depthwise_f32_one(p, p->in[pixel] + c, w + c, width);
             }
-            p->in[pixel] += width;
         }
-        for (int32_t pixel = 0; pixel < pixels; ++pixel) {
-            (void)memcpy(p->out[pixel] + block * width, results[pixel],
-                (size_t)width * sizeof results[0][0]);
-        }
+        glowmcu_depthwise_store(p, block * width, pixels, width, results);
     }
 }
 #endif
 
-/* What the columns `xs` and rows `ys` of the taps say of a window. */
-GLOWMCU_CODE
-static inline void glowmcu_depthwise_packed_f32_window(const glowmcu_depthwise_packed_real *p,
-    glowmcu_taps ys, glowmcu_taps xs, glowmcu_depthwise_window_f32 *window)
-{
-    window->rows = ys.end - ys.first;
-    window->columns = xs.end - xs.first;
-    window->in_gap = p->dilation_y * p->in_width * p->channels - window->columns * window->step;
-    window->before = ys.first * p->kernel_width + xs.first;
-    window->between = p->kernel_width - window->columns;
-    window->after = (p->kernel_height - ys.end) * p->kernel_width + p->kernel_width - xs.end;
-}
-
-/* `count` pixels side by side whose windows look alike and begin `next` floats apart, in pairs. */
-GLOWMCU_CODE
-static inline void glowmcu_depthwise_packed_f32_pixels(const glowmcu_depthwise_packed_real *p,
-    glowmcu_depthwise_window_f32 *window, const float *x, float *out, int32_t count)
-{
-    const int32_t next = p->stride_x * p->channels;
-    const int32_t blocks = (p->width == 8) ? p->channels >> 3 : p->channels >> 2;
-    const int32_t done = blocks * p->width;
-    const int32_t left = p->channels - p->width; /* where the last block begins, if it is another */
-
-    while (count > 0) {
-        const int32_t pixels = (count > 1) ? 2 : 1;
-        const int32_t second = pixels - 1;
-        window->in[0] = x;
-        window->in[1] = x + second * next;
-        window->out[0] = out;
-        window->out[1] = out + second * p->channels;
-        window->weights = p->weights;
-        window->blocks = blocks;
-        glowmcu_depthwise_f32_blocks(window, pixels, p->width);
-        if (done < p->channels) {
-            window->in[0] = x + left;
-            window->in[1] = x + second * next + left;
-            window->out[0] = out + left;
-            window->out[1] = out + second * p->channels + left;
-            window->weights = p->weights + done * (p->kernel_height * p->kernel_width + 1);
-            window->blocks = 1;
-            glowmcu_depthwise_f32_blocks(window, pixels, p->width);
-        }
-        x += pixels * next;
-        out += pixels * p->channels;
-        count -= pixels;
-    }
-}
-
-/*
- * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row. Every window has a tap
- * inside the image. Pairs of columns inside it are computed together, other columns alone;
- * results may overwrite input that nothing reads any more.
- */
+/* As glowmcu_depthwise_windows. */
 GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_depthwise_packed_f32(const glowmcu_depthwise_packed_real *p, const float *in,
     float *out, int32_t first_row, int32_t end_row)
 {
-    const int32_t in_row = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
-    const int32_t results = (end_row - first_row) * p->out_width * p->channels;
-    const uint32_t mode = glowmcu_floats_begin();
-    glowmcu_depthwise_window_f32 window;
-
-    window.step = p->dilation_x * p->channels;
-    window.clamping = p->clamping;
-    window.clamp_min = p->clamp_min;
-    window.clamp_max = p->clamp_max;
-    for (int32_t oy = first_row; oy < end_row; ++oy) {
-        glowmcu_taps ys = glowmcu_taps_inside(oy * p->stride_y - p->pad_top, p->kernel_height,
-            p->dilation_y, p->in_height);
-        int32_t ox = 0;
-        ys.origin -= in_row; /* rows are counted from `in` */
-        while (ox < p->out_width) {
-            const glowmcu_taps xs = glowmcu_taps_inside(ox * p->stride_x - p->pad_left,
-                p->kernel_width, p->dilation_x, p->in_width);
-            const int32_t is_inside = (ox >= p->inside_first && ox < p->inside_end) ? 1 : 0;
-            const int32_t count = is_inside ? p->inside_end - ox : 1;
-            glowmcu_depthwise_packed_f32_window(p, ys, xs, &window);
-            glowmcu_depthwise_packed_f32_pixels(p, &window,
-                in + ((ys.origin + ys.first * p->dilation_y) * p->in_width + xs.origin
-                    + xs.first * p->dilation_x) * p->channels, out, count);
-            out += count * p->channels;
-            ox += count;
-        }
-    }
-    glowmcu_floats_end(mode, p->clamping, p->clamp_min, p->clamp_max, out - results, results);
+    glowmcu_depthwise_windows(p, glowmcu_depthwise_f32_blocks, 4, 4, in, out, first_row, end_row);
 }
 
 #endif /* GLOWMCU_DEPTHWISE_PACKED_F32_H */

@@ -9,50 +9,15 @@
 #ifndef GLOWMCU_WINDOW_W8_F32_H
 #define GLOWMCU_WINDOW_W8_F32_H
 
+#include "glowmcu_int8_floats.h"
 #include "glowmcu_windows.h"
 
 #if GLOWMCU_HAS_FPU
-/* Four int8 become floats. */
-#if GLOWMCU_HAS_FLOAT_VECTORS
-#define GLOWMCU_W8_4 "vldrb.s32 q4, [%[w]], #4\nvcvt.f32.s32 q4, q4\n"
-#define GLOWMCU_W8_8 GLOWMCU_W8_4 "vldrb.s32 q5, [%[w]], #4\nvcvt.f32.s32 q5, q5\n"
-#else
-#define GLOWMCU_FLOATS_OF_4(w0, w1, w2, w3) \
-    "ldr %[t], [%[w]], #4\n" \
-    "sxtb %[u], %[t]\n" \
-    "vmov " w0 ", %[u]\n" \
-    "sxtb %[u], %[t], ror #8\n" \
-    "vmov " w1 ", %[u]\n" \
-    "sxtb %[u], %[t], ror #16\n" \
-    "vmov " w2 ", %[u]\n" \
-    "asr %[t], %[t], #24\n" \
-    "vmov " w3 ", %[t]\n" \
-    "vcvt.f32.s32 " w0 ", " w0 "\n" \
-    "vcvt.f32.s32 " w1 ", " w1 "\n" \
-    "vcvt.f32.s32 " w2 ", " w2 "\n" \
-    "vcvt.f32.s32 " w3 ", " w3 "\n"
-#define GLOWMCU_W8_4 GLOWMCU_FLOATS_OF_4("s16", "s17", "s18", "s19")
-#define GLOWMCU_W8_8 GLOWMCU_W8_4 GLOWMCU_FLOATS_OF_4("s20", "s21", "s22", "s23")
-#endif
-
 /* Weights of one product, then what it adds to all sums; `a` and `b` hold the inputs. */
 #define GLOWMCU_STEP_W8_2X8(a, b) GLOWMCU_W8_8 GLOWMCU_STEP_A8(a) GLOWMCU_STEP_B8(b)
 #define GLOWMCU_STEP_W8_1X8(a, b) GLOWMCU_W8_8 GLOWMCU_STEP_A8(a)
 #define GLOWMCU_STEP_W8_2X4(a, b) GLOWMCU_W8_4 GLOWMCU_STEP_A4(a) GLOWMCU_STEP_B4(b)
 #define GLOWMCU_STEP_W8_1X4(a, b) GLOWMCU_W8_4 GLOWMCU_STEP_A4(a)
-
-/* Sums times their channels' scales. */
-#define GLOWMCU_SCALE(sum, scale) "vmul.f32 " sum ", " sum ", " scale "\n"
-#define GLOWMCU_SCALE_4(a0, a1, a2, a3, b0, b1, b2, b3) \
-    GLOWMCU_SCALE(a0, b0) GLOWMCU_SCALE(a1, b1) GLOWMCU_SCALE(a2, b2) GLOWMCU_SCALE(a3, b3)
-#define GLOWMCU_SCALE_A4 GLOWMCU_SCALE_4("s0", "s1", "s2", "s3", "s16", "s17", "s18", "s19")
-#define GLOWMCU_SCALE_A8 GLOWMCU_SCALE_A4 \
-    GLOWMCU_SCALE_4("s4", "s5", "s6", "s7", "s20", "s21", "s22", "s23")
-#define GLOWMCU_SCALE_B4 GLOWMCU_SCALE_4("s8", "s9", "s10", "s11", "s16", "s17", "s18", "s19")
-#define GLOWMCU_SCALE_B8 GLOWMCU_SCALE_B4 \
-    GLOWMCU_SCALE_4("s12", "s13", "s14", "s15", "s20", "s21", "s22", "s23")
-#define GLOWMCU_SCALES_4 "vldmia %[w]!, {s16-s19}\n"
-#define GLOWMCU_SCALES_8 "vldmia %[w]!, {s16-s23}\n"
 
 /* Two pixels, blocks of eight channels. */
 GLOWMCU_CODE
@@ -126,8 +91,7 @@ static inline void glowmcu_w8_products(const glowmcu_window_f32 *p, int32_t pixe
     int32_t word, int32_t channel, float sums[2][8])
 {
     for (int32_t c = 0; c < 4; ++c) {
-        const int32_t byte = (int32_t)(((uint32_t)word >> (8 * c)) & 0xFFu);
-        const float weight = (float)((byte ^ 0x80) - 0x80);
+        const float weight = glowmcu_w8_weight(word, c);
         for (int32_t pixel = 0; pixel < pixels; ++pixel) {
             sums[pixel][channel + c] += p->in[pixel][at] * weight;
         }

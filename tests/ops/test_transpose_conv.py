@@ -13,6 +13,7 @@ from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.operation import RowWindow
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
+from tests.support.forced_variant import variants_of
 from tests.support.oracle import run_tflm
 
 
@@ -60,7 +61,8 @@ CASES = {
 }
 
 
-def transpose_conv_model(case: Case, dtype: str = "int8") -> bytes:
+def transpose_conv_model(case: Case, dtype: str = "int8", is_rounded: bool = False) -> bytes:
+    """Float weights are multiples of a scale, int8 of them, if `is_rounded`."""
     generator = np.random.default_rng(7)
     model = ModelBuilder()
     out_shape = (case.shape[0], *case.out_size, case.depth_out)
@@ -72,7 +74,8 @@ def transpose_conv_model(case: Case, dtype: str = "int8") -> bytes:
     if quantized:
         w = model.constant("w", weights, scales, case.weights_zero_point)
     else:
-        w = model.constant("w", weights.astype(np.float32) / 64)
+        real = weights if is_rounded else generator.normal(0, 64, kernel)
+        w = model.constant("w", real.astype(np.float32) / 64)
     shape = model.constant("shape", np.array(out_shape, np.int32))
     operands = [shape, w, x]
     if case.bias:
@@ -103,6 +106,14 @@ def test_transposed_convolution_equals_tflm(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_transposed_convolution_of_real_numbers_equals_tflm(case: Case) -> None:
     check_model(transpose_conv_model(case, "float32"), oracle=run_tflm, count=2)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_real_numbers_times_int8_weights(case: Case) -> None:
+    done = check_model(transpose_conv_model(case, "float32", True), oracle=run_tflm, count=2)
+    one = case.kernel == (1, 1) and case.shape[3] == 1  # any single weight is 127 times a scale
+    name = "portable_f32" if one else "w8_f32"
+    assert variants_of(done) == {f"transpose_conv_2d.{name}"}
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

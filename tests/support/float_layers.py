@@ -72,6 +72,7 @@ VARIANTS = {
     "conv_2d.matrix_w8_f32": ("CONV_2D", dict(list(MATRICES.items())[1:])),  # a weight is no grid
     "conv_2d.packed_w8_f32": ("CONV_2D", WINDOWS),
     "depthwise_conv_2d.packed_f32": ("DEPTHWISE_CONV_2D", DEPTHWISE),
+    "depthwise_conv_2d.packed_w8_f32": ("DEPTHWISE_CONV_2D", DEPTHWISE),
 }
 #: For cores that compute floats one by one.
 NO_VECTORS = (

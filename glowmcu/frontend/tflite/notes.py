@@ -100,8 +100,9 @@ def _weights_note(model: ModelRecord, quantizing: bool) -> tuple[str, ...]:
         )
     return (
         f"the file holds {stored} B of weights as {kinds}, but activations are float and stay "
-        "exact (LiteRT rounds them to int8 for some layers): int8 weights of CONV_2D and "
-        "FULLY_CONNECTED stay int8 in flash and become float32 while a layer runs, but where "
+        "exact (LiteRT rounds them to int8 for some layers): int8 weights of layers stay "
+        "int8 in flash and become float32 while a layer runs, but for recurrent and grouped ones, "
+        "depthwise ones with several results a channel or fewer than four, and where "
         f"--optimize speed gains by more flash; all would be {real} B of float32; int8 throughout, "
         "by samples, is smaller and faster: --samples DATA, or glowmcu profile",
     )

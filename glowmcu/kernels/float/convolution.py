@@ -43,7 +43,7 @@ from glowmcu.kernels.kernel import (
     kernel,
     once_a_site,
 )
-from glowmcu.ops.convolution import Conv2D
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 
 #: Of a product in C on a Cortex-M3, with the conversion of its weight; bytes without the library.
 _LIBRARY_CYCLES, _LIBRARY_CODE = 122.0, 900
@@ -68,7 +68,7 @@ def packs(site: Site, target: Target) -> bool:
 
 @once_a_site
 def has_int8_weights(site: Site) -> bool:
-    """Whether a float layer's weights are int8 times a scale a channel; operand 1 is (channels, …).
+    """Whether a float layer's weights are int8 times a scale a channel.
 
     Not `int8_weights` itself is remembered: codes and scales are as large as the weights.
     """
@@ -79,8 +79,10 @@ def has_int8_weights(site: Site) -> bool:
 
 
 def rows_of_weights(site: Site) -> Array:
-    """Operand 1, a row for each channel of the result."""
+    """Operand 1, a row for each channel of the result; a depthwise layer has them as columns."""
     weights = constant(site, 1)
+    if isinstance(site.node.op, DepthwiseConv2D):
+        return weights.reshape(-1, weights.shape[-1]).T
     return weights.reshape(len(weights), -1)
 
 

@@ -1,7 +1,7 @@
 """Float depthwise_conv_2d on cores with an FPU: two pixels by eight channels at a time.
 
 Channels that fill no block are in one that ends with the last channel, so that some are computed
-twice. See glowmcu_depthwise_packed_f32.h.
+twice. See glowmcu_depthwise_windows.h.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.layer_fields import (
     clamping_fields,
     constant,
-    is_constant,
     is_float,
     window_fields,
 )
 from glowmcu.kernels.common.window_work import taps_inside
+from glowmcu.kernels.float.convolution import has_int8_weights, int8_weights_cost, packs
+from glowmcu.kernels.float.int8_weights import int8_blocks
 from glowmcu.kernels.float.windows import (
     image_overlaps,
     image_windows,
@@ -25,6 +26,7 @@ from glowmcu.kernels.float.windows import (
 )
 from glowmcu.kernels.kernel import (
     ConstantArray,
+    Cost,
     Field,
     Kernel,
     KernelCode,
@@ -67,9 +69,13 @@ def _packed(weights: Array, bias: Array) -> ConstantArray:
 class PackedDepthwiseF32(Kernel):
     """One result a channel, four channels at least; any core with an FPU."""
 
+    function = "glowmcu_depthwise_packed_f32"
+    packed = staticmethod(_packed)
+
     def accepts(self, site: Site, target: Target) -> bool:
-        if not (target.core.has_fpu and is_float(site) and is_constant(site, 1, 2)):
-            return False
+        return packs(site, target) and self._has_its_shape(site)
+
+    def _has_its_shape(self, site: Site) -> bool:
         x, out = site.signature.inputs[0].shape, site.signature.output.shape
         return x[3] == out[3] and out[3] >= 4 and self._sees_everywhere(site)
 
@@ -106,15 +112,19 @@ class PackedDepthwiseF32(Kernel):
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:
-        weights, channels = site.signature.inputs[1].shape, site.signature.output.shape[3]
-        taps = weights[1] * weights[2]
-        return 4 * (taps + 1) * len(_starts(channels)) * _width(channels)
+        channels = site.signature.output.shape[3]
+        return self.channel_bytes(site) * len(_starts(channels)) * _width(channels)
+
+    def channel_bytes(self, site: Site) -> int:
+        """A channel's weights and bias."""
+        weights = site.signature.inputs[1].shape
+        return 4 * (weights[1] * weights[2] + 1)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, (x, weights, _) = site.node.op, site.signature.inputs
         assert isinstance(op, DepthwiseConv2D)
         out, channels = site.signature.output, x.shape[3]
-        packed = _packed(constant(site, 1).reshape(-1, channels), constant(site, 2))
+        packed = self.packed(constant(site, 1).reshape(-1, channels), constant(site, 2))
         fields = (
             Field("in_height", x.shape[1]),
             Field("in_width", x.shape[2]),
@@ -129,11 +139,37 @@ class PackedDepthwiseF32(Kernel):
             Field("weights", packed),
         )
         return KernelCode(
-            function="glowmcu_depthwise_packed_f32",
+            function=self.function,
             operands=(0,),
-            header="glowmcu_depthwise_packed_f32.h",
+            header=f"{self.function}.h",
             parameters=Parameters("glowmcu_depthwise_packed_real", fields),
             rows=out.shape[1],
             batches=out.shape[0],
             overlaps=image_overlaps(op, site.signature, weights.shape[1:3], _own(channels)),
         )
+
+
+def _packed_int8(weights: Array, bias: Array) -> ConstantArray:
+    """`weights` is (taps, channels), int8 times a scale a channel."""
+    channels = weights.shape[1]
+    blocks = [(start, _width(channels)) for start in _starts(channels)]
+    return int8_blocks(weights.T, bias, blocks)
+
+
+@kernel("depthwise_conv_2d.packed_w8_f32", DepthwiseConv2D)
+class PackedDepthwiseW8F32(PackedDepthwiseF32):
+    """The same with int8 weights of a float model, which become floats in registers; any core."""
+
+    keeps_int8_weights = True
+    function = "glowmcu_depthwise_w8_f32"
+    packed = staticmethod(_packed_int8)
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_float(site) and self._has_its_shape(site) and has_int8_weights(site)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return int8_weights_cost(super().cost(site, target), site, target)
+
+    def channel_bytes(self, site: Site) -> int:
+        weights = site.signature.inputs[1].shape
+        return weights[1] * weights[2] + 8

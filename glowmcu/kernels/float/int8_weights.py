@@ -6,6 +6,8 @@ quantization in ONNX does, too. Whatever wrote them: `weights == codes * scale` 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -68,7 +70,12 @@ def _are_multiples(weights: Array, scale: float) -> bool:
 
 
 def packed_int8_blocks(weights: Array, bias: Array) -> ConstantArray:
-    """`weights` as `int8_weights` takes them: blocks as glowmcu_window_w8_f32.h has them.
+    """`weights` as `int8_weights` takes them: blocks as glowmcu_window_w8_f32.h has them."""
+    return int8_blocks(weights, bias, channel_blocks(len(weights)))
+
+
+def int8_blocks(weights: Array, bias: Array, blocks: Sequence[tuple[int, int]]) -> ConstantArray:
+    """The same of these blocks: the first channel of each and how many it has.
 
     A bias of -0 is stored as 0, as `window_f32.packed_blocks` does.
     """
@@ -76,7 +83,7 @@ def packed_int8_blocks(weights: Array, bias: Array) -> ConstantArray:
     assert found is not None, "the kernel accepts int8 weights only"
     codes, scales = found
     parts: list[npt.NDArray[np.int32]] = []
-    for first, width in channel_blocks(len(codes)):
+    for first, width in blocks:
         count = min(width, len(codes) - first)
         block = np.zeros((codes.shape[1], width), np.int8)
         block[:, :count] = codes[first : first + count].T
