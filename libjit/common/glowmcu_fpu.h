@@ -92,36 +92,88 @@
     GLOWMCU_STORE_RELU("s12", "s13", "z", "16", "20") \
     GLOWMCU_STORE_RELU("s14", "s15", "z", "24", "28")
 
+/* How loops limit results to what lies within 0 and a positive number; see glowmcu_clamps_now. */
+#define GLOWMCU_CLAMP_NOW 3
+
+/* Two results that are less than 0 become 0, greater ones than the number in %[a] that. */
+#define GLOWMCU_CLAMPED(result, most) \
+    "cmp %[" result "], %[" most "]\n" \
+    "it hi\n" \
+    "bichi %[" result "], %[" most "], %[" result "], asr #31\n"
+#define GLOWMCU_STORE_CLAMPED(x, y, out, at, next) \
+    "vmov %[n], %[m], " x ", " y "\n" \
+    GLOWMCU_CLAMPED("n", "a") \
+    GLOWMCU_CLAMPED("m", "a") \
+    "str %[n], [%[" out "], #" at "]\n" \
+    "str %[m], [%[" out "], #" next "]\n"
+#define GLOWMCU_CLAMP_A4 \
+    GLOWMCU_STORE_CLAMPED("s0", "s1", "y", "0", "4") \
+    GLOWMCU_STORE_CLAMPED("s2", "s3", "y", "8", "12")
+#define GLOWMCU_CLAMP_A8 GLOWMCU_CLAMP_A4 \
+    GLOWMCU_STORE_CLAMPED("s4", "s5", "y", "16", "20") \
+    GLOWMCU_STORE_CLAMPED("s6", "s7", "y", "24", "28")
+#define GLOWMCU_CLAMP_B4 \
+    GLOWMCU_STORE_CLAMPED("s8", "s9", "z", "0", "4") \
+    GLOWMCU_STORE_CLAMPED("s10", "s11", "z", "8", "12")
+#define GLOWMCU_CLAMP_B8 GLOWMCU_CLAMP_B4 \
+    GLOWMCU_STORE_CLAMPED("s12", "s13", "z", "16", "20") \
+    GLOWMCU_STORE_CLAMPED("s14", "s15", "z", "24", "28")
+/* Sets the flag of an invalid operation if one of both is no number, which raises it itself. */
+#define GLOWMCU_CHECK(a, b) "vcmpe.f32 " a ", " b "\n"
+/* Sets Z unless an operation was invalid. */
+#define GLOWMCU_INVALID(at) "vmrs %[" at "], fpscr\nlsls %[" at "], %[" at "], #31\n"
+
+/* Of GLOWMCU_FINISH: %[a] is free, and `clamp_max` stands at 60. */
+#if GLOWMCU_HAS_FLOAT_VECTORS
+#define GLOWMCU_FINISH_CLAMPED(check, clamp, past)
+#else
+#define GLOWMCU_FINISH_CLAMPED(check, clamp, past) \
+    "cmp %[n], #3\n" \
+    "bne 8f\n" \
+    check \
+    "ldr %[a], [%[p], #60]\n" \
+    GLOWMCU_INVALID("n") \
+    "bne 8f\n" \
+    clamp \
+    past \
+    "b 9f\n"
+#endif
+
 /*
  * Ends a block: adds the biases at %[w] and stores at %[y] and %[z], behind which both then are.
  * %[p] is a struct with `clamping` at 52. Other limits are what glowmcu_floats_end sees to.
  */
-#define GLOWMCU_FINISH(biases, add, relu, store, past) \
+#define GLOWMCU_FINISH(biases, add, relu, check, clamp, store, past) \
     "vldmia %[w]!, {" biases "}\n" \
     add \
     "ldr %[n], [%[p], #52]\n" \
     "cmp %[n], #1\n" \
-    "bne 8f\n" \
+    "bne 7f\n" \
     relu \
     past \
     "b 9f\n" \
+    "7:\n" \
+    GLOWMCU_FINISH_CLAMPED(check, clamp, past) \
     "8:\n" \
     store \
     "9:\n"
-#define GLOWMCU_FINISH_2X8 GLOWMCU_FINISH("s16-s23", GLOWMCU_BIAS_A8 GLOWMCU_BIAS_B8, \
-    GLOWMCU_RELU_A8 GLOWMCU_RELU_B8, "vstmia %[y]!, {s0-s7}\nvstmia %[z]!, {s8-s15}\n", \
+#define GLOWMCU_FINISH_2X8(check) GLOWMCU_FINISH("s16-s23", GLOWMCU_BIAS_A8 GLOWMCU_BIAS_B8, \
+    GLOWMCU_RELU_A8 GLOWMCU_RELU_B8, check, GLOWMCU_CLAMP_A8 GLOWMCU_CLAMP_B8, \
+    "vstmia %[y]!, {s0-s7}\nvstmia %[z]!, {s8-s15}\n", \
     "adds %[y], %[y], #32\nadds %[z], %[z], #32\n")
-#define GLOWMCU_FINISH_1X8 GLOWMCU_FINISH("s16-s23", GLOWMCU_BIAS_A8, GLOWMCU_RELU_A8, \
-    "vstmia %[y]!, {s0-s7}\n", "adds %[y], %[y], #32\n")
-#define GLOWMCU_FINISH_2X4 GLOWMCU_FINISH("s16-s19", GLOWMCU_BIAS_A4 GLOWMCU_BIAS_B4, \
-    GLOWMCU_RELU_A4 GLOWMCU_RELU_B4, "vstmia %[y]!, {s0-s3}\nvstmia %[z]!, {s8-s11}\n", \
+#define GLOWMCU_FINISH_1X8(check) GLOWMCU_FINISH("s16-s23", GLOWMCU_BIAS_A8, GLOWMCU_RELU_A8, \
+    check, GLOWMCU_CLAMP_A8, "vstmia %[y]!, {s0-s7}\n", "adds %[y], %[y], #32\n")
+#define GLOWMCU_FINISH_2X4(check) GLOWMCU_FINISH("s16-s19", GLOWMCU_BIAS_A4 GLOWMCU_BIAS_B4, \
+    GLOWMCU_RELU_A4 GLOWMCU_RELU_B4, check, GLOWMCU_CLAMP_A4 GLOWMCU_CLAMP_B4, \
+    "vstmia %[y]!, {s0-s3}\nvstmia %[z]!, {s8-s11}\n", \
     "adds %[y], %[y], #16\nadds %[z], %[z], #16\n")
-#define GLOWMCU_FINISH_1X4 GLOWMCU_FINISH("s16-s19", GLOWMCU_BIAS_A4, GLOWMCU_RELU_A4, \
-    "vstmia %[y]!, {s0-s3}\n", "adds %[y], %[y], #16\n")
+#define GLOWMCU_FINISH_1X4(check) GLOWMCU_FINISH("s16-s19", GLOWMCU_BIAS_A4, GLOWMCU_RELU_A4, \
+    check, GLOWMCU_CLAMP_A4, "vstmia %[y]!, {s0-s3}\n", "adds %[y], %[y], #16\n")
 
 /* Bits of FPSCR: what is not a number is always the same one; what operations report. */
 #define GLOWMCU_DEFAULT_NAN 0x02000000u
 #define GLOWMCU_FLOAT_FLAGS 0x9Fu
+#define GLOWMCU_INVALID_FLAG 1u
 
 /*
  * An even number of results, two at least, within 0 and a positive float with the bits `most`: of
@@ -180,8 +232,34 @@ static inline void glowmcu_clamp_all_f32(float low, float high, float *results, 
 }
 
 /*
+ * What loops do about results: those of GLOWMCU_CLAMP within 0 and a positive number they limit
+ * themselves (GLOWMCU_CLAMP_NOW), as the order of such floats is that of their bits. That takes
+ * what is not a number for a large one: from an operation that was invalid on, which inputs that
+ * are no numbers count as, results are stored as they are, and glowmcu_floats_end limits all.
+ */
+GLOWMCU_CODE
+static inline int32_t glowmcu_clamps_now(int32_t clamping, float low, float high)
+{
+#if GLOWMCU_HAS_FLOAT_VECTORS
+    (void)low;
+    (void)high;
+#else
+    uint32_t least;
+    uint32_t most;
+
+    (void)memcpy(&least, &low, sizeof least);
+    (void)memcpy(&most, &high, sizeof most);
+    if (clamping == GLOWMCU_CLAMP && least == 0u && most - 1u < 0x7F800000u) {
+        return GLOWMCU_CLAMP_NOW;
+    }
+#endif
+    return clamping;
+}
+
+/*
  * From here to glowmcu_floats_end what is not a number is always 0x7FC00000 as a result, which no
- * ReLU on the bits takes for negative. Returns what that function is to put back.
+ * ReLU on the bits takes for negative, and flags are of the operations in between. Returns what
+ * that function is to put back.
  */
 GLOWMCU_CODE
 static inline uint32_t glowmcu_floats_begin(void)
@@ -190,28 +268,39 @@ static inline uint32_t glowmcu_floats_begin(void)
     uint32_t here;
 
     __asm__ volatile("vmrs %0, fpscr\n" : "=r"(mode));
-    here = mode | GLOWMCU_DEFAULT_NAN;
+    here = (mode | GLOWMCU_DEFAULT_NAN) & ~GLOWMCU_FLOAT_FLAGS;
     __asm__ volatile("vmsr fpscr, %0\n" : : "r"(here));
     return mode;
 }
 
 /*
  * Puts the mode back, and limits all `count` results if that is still to do: those of GLOWMCU_CLAMP
- * were stored as they are.
+ * that loops stored as they are.
  */
 GLOWMCU_CODE
 static inline void glowmcu_floats_end(uint32_t mode, int32_t clamping, float low, float high,
     float *results, int32_t count)
 {
-    uint32_t now;
+    const int32_t now = glowmcu_clamps_now(clamping, low, high);
+    uint32_t flags;
 
-    __asm__ volatile("vmrs %0, fpscr\n" : "=r"(now));
-    __asm__ volatile("vmsr fpscr, %0\n" : : "r"(mode | (now & GLOWMCU_FLOAT_FLAGS)));
-    if (clamping == GLOWMCU_CLAMP) {
+    __asm__ volatile("vmrs %0, fpscr\n" : "=r"(flags));
+    flags &= GLOWMCU_FLOAT_FLAGS;
+    __asm__ volatile("vmsr fpscr, %0\n" : : "r"(mode | flags));
+    if (now == GLOWMCU_CLAMP || (now == GLOWMCU_CLAMP_NOW && (flags & GLOWMCU_INVALID_FLAG))) {
         glowmcu_clamp_all_f32(low, high, results, count);
     }
 }
 #else
+/* Where results are computed all limits are known. */
+GLOWMCU_CODE
+static inline int32_t glowmcu_clamps_now(int32_t clamping, float low, float high)
+{
+    (void)low;
+    (void)high;
+    return clamping;
+}
+
 /* C needs no mode. */
 GLOWMCU_CODE
 static inline uint32_t glowmcu_floats_begin(void)

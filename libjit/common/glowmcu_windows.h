@@ -31,7 +31,7 @@ typedef struct {
     int32_t before;   /* products of a block above and to the left of the image */
     int32_t between;  /* products outside the image from row to row */
     int32_t after;    /* products below and to the right of the image */
-    int32_t clamping; /* GLOWMCU_KEEP, GLOWMCU_RELU or GLOWMCU_CLAMP */
+    int32_t clamping; /* as glowmcu_clamps_now says */
     float clamp_min;
     float clamp_max;
 } glowmcu_window_f32;

@@ -72,7 +72,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_conv_2d_windows(const glowmcu_conv_2d_
     const uint32_t mode = glowmcu_floats_begin();
     glowmcu_window_f32 window;
 
-    window.clamping = p->clamping;
+    window.clamping = glowmcu_clamps_now(p->clamping, p->clamp_min, p->clamp_max);
     window.clamp_min = p->clamp_min;
     window.clamp_max = p->clamp_max;
     for (int32_t oy = first_row; oy < end_row; ++oy) {

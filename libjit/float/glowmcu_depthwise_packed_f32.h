@@ -23,7 +23,7 @@ static inline void glowmcu_depthwise_f32_2x8(glowmcu_depthwise_window_f32 *p)
 
     GLOWMCU_DEPTHWISE_LOOPS("5", "32", GLOWMCU_ZERO_A8 GLOWMCU_ZERO_B8,
         GLOWMCU_TAP_WEIGHTS_8 GLOWMCU_TAP_A8 GLOWMCU_TAP_B8,
-        GLOWMCU_FINISH_2X8, );
+        GLOWMCU_FINISH_2X8(GLOWMCU_CHECK_A8 GLOWMCU_CHECK_B8), );
 }
 
 GLOWMCU_CODE
@@ -32,7 +32,7 @@ static inline void glowmcu_depthwise_f32_1x8(glowmcu_depthwise_window_f32 *p)
     GLOWMCU_DEPTHWISE_VARIABLES;
 
     GLOWMCU_DEPTHWISE_LOOPS("5", "32", GLOWMCU_ZERO_A8,
-        GLOWMCU_TAP_WEIGHTS_8 GLOWMCU_TAP_A8, GLOWMCU_FINISH_1X8, );
+        GLOWMCU_TAP_WEIGHTS_8 GLOWMCU_TAP_A8, GLOWMCU_FINISH_1X8(GLOWMCU_CHECK_A8), );
 }
 
 GLOWMCU_CODE
@@ -42,7 +42,7 @@ static inline void glowmcu_depthwise_f32_2x4(glowmcu_depthwise_window_f32 *p)
 
     GLOWMCU_DEPTHWISE_LOOPS("4", "16", GLOWMCU_ZERO_A4 GLOWMCU_ZERO_B4,
         GLOWMCU_TAP_WEIGHTS_4 GLOWMCU_TAP_A4 GLOWMCU_TAP_B4,
-        GLOWMCU_FINISH_2X4, );
+        GLOWMCU_FINISH_2X4(GLOWMCU_CHECK_A4 GLOWMCU_CHECK_B4), );
 }
 
 GLOWMCU_CODE
@@ -51,7 +51,7 @@ static inline void glowmcu_depthwise_f32_1x4(glowmcu_depthwise_window_f32 *p)
     GLOWMCU_DEPTHWISE_VARIABLES;
 
     GLOWMCU_DEPTHWISE_LOOPS("4", "16", GLOWMCU_ZERO_A4,
-        GLOWMCU_TAP_WEIGHTS_4 GLOWMCU_TAP_A4, GLOWMCU_FINISH_1X4, );
+        GLOWMCU_TAP_WEIGHTS_4 GLOWMCU_TAP_A4, GLOWMCU_FINISH_1X4(GLOWMCU_CHECK_A4), );
 }
 
 /* Blocks of `width` channels of `pixels` pixels, 1 or 2; inputs move on with the blocks. */

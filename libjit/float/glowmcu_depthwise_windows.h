@@ -50,7 +50,7 @@ typedef struct {
     int32_t before;  /* taps of a block above and to the left of the image */
     int32_t between; /* taps outside from row to row */
     int32_t after;   /* taps below and to the right of the image */
-    int32_t clamping;
+    int32_t clamping; /* as glowmcu_clamps_now says */
     float clamp_min;
     float clamp_max;
 } glowmcu_depthwise_window_f32;
@@ -104,6 +104,12 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_window_f32, clamp_max) == 60,
 #define GLOWMCU_TAP_A4 GLOWMCU_TAP_4("a", "s0", "s1", "s2", "s3")
 #define GLOWMCU_TAP_B4 GLOWMCU_TAP_4("b", "s8", "s9", "s10", "s11")
 #endif
+
+/* What is not a number is in its own channel alone. */
+#define GLOWMCU_CHECK_A4 GLOWMCU_CHECK("s0", "s1") GLOWMCU_CHECK("s2", "s3")
+#define GLOWMCU_CHECK_A8 GLOWMCU_CHECK_A4 GLOWMCU_CHECK("s4", "s5") GLOWMCU_CHECK("s6", "s7")
+#define GLOWMCU_CHECK_B4 GLOWMCU_CHECK("s8", "s9") GLOWMCU_CHECK("s10", "s11")
+#define GLOWMCU_CHECK_B8 GLOWMCU_CHECK_B4 GLOWMCU_CHECK("s12", "s13") GLOWMCU_CHECK("s14", "s15")
 
 /*
  * Labels: 1 block, 2 row, 3 tap, 4 the last row's end. A block's weights of a tap take 2 to the
@@ -248,7 +254,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_depthwise_windows(const glowmcu_depthw
     glowmcu_depthwise_window_f32 window;
 
     window.step = p->dilation_x * p->channels;
-    window.clamping = p->clamping;
+    window.clamping = glowmcu_clamps_now(p->clamping, p->clamp_min, p->clamp_max);
     window.clamp_min = p->clamp_min;
     window.clamp_max = p->clamp_max;
     for (int32_t oy = first_row; oy < end_row; ++oy) {

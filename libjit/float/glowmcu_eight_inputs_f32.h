@@ -63,57 +63,129 @@ typedef struct {
     "str %[b], [%[z]], #4\n"
 #define GLOWMCU_EIGHT_STORE "str %[c], [%[v]], #4\n"
 
-/* An infinite input is in all of a vector's sums, the last ones, too. */
-#define GLOWMCU_EIGHT_FLAG(s) "vsub.f32 s26, " s ", " s "\n"
+/* Threes of vectors still to compute, and inputs of the first if it is to be computed anew. */
+typedef struct {
+    int32_t threes;
+    float inputs[24];
+} glowmcu_eight_inputs_left;
+GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_eight_inputs_left, inputs) == 4, left_is_as_assembly_reads);
 
-/* Three vectors at %[x], as often as %[threes] says. */
-#define GLOWMCU_EIGHT_LOOPS(relu) \
+/*
+ * Three vectors at %[x], as often as %[left] says. `limit` is what three results in %[a], %[b] and
+ * %[c] are limited with, `first` and `last` count outputs, `check` ends at 3 if what was stored is
+ * to be computed anew. Labels: 1 three vectors, 2 two outputs, 4 the end.
+ */
+#define GLOWMCU_EIGHT_LOOPS(limit, first, last, check) \
     __asm__ volatile( \
         "1:\n" \
         "vldmia %[x]!, {s0-s23}\n" \
         "mov %[n], %[count]\n" \
         ".balign 4\n" \
         "2:\n" \
-        GLOWMCU_EIGHT_OUTPUT(relu, "subs.w %[n], %[n], #2\n") \
-        GLOWMCU_EIGHT_OUTPUT(relu, GLOWMCU_EIGHT_STORE) \
+        GLOWMCU_EIGHT_OUTPUT(limit, first) \
+        GLOWMCU_EIGHT_OUTPUT(limit, GLOWMCU_EIGHT_STORE) \
         GLOWMCU_EIGHT_STORE \
+        last \
         "bne 2b\n" \
-        GLOWMCU_EIGHT_FLAG("s24") GLOWMCU_EIGHT_FLAG("s25") GLOWMCU_EIGHT_FLAG("s27") \
+        check \
+        "ldr %[n], [%[left]]\n" \
         "mov %[y], %[v]\n" \
         "add %[z], %[v], %[count], lsl #2\n" \
         "add %[v], %[v], %[count], lsl #3\n" \
-        "sub %[w], %[w], %[back]\n" \
-        "subs %[threes], %[threes], #1\n" \
+        "sub %[w], %[w], %[count], lsl #5\n" \
+        "sub %[w], %[w], %[count], lsl #2\n" \
+        "subs %[n], %[n], #1\n" \
+        "str %[n], [%[left]]\n" \
         "bne 1b\n" \
+        "b 4f\n" \
+        "3:\n" \
+        "add %[n], %[left], #4\n" \
+        "vstmia %[n], {s0-s23}\n" \
+        "4:\n" \
         : [x] "+r"(x), [w] "+r"(w), [y] "+r"(y), [z] "+r"(z), [v] "+r"(v), [n] "=&r"(n), \
-          [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c), [threes] "+r"(threes) \
-        : [count] "r"(count), [back] "r"(back) \
+          [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c) \
+        : [count] "r"(p->depth_out), [left] "r"(left), [most] "r"(most) \
         : "cc", "memory", GLOWMCU_ALL_FLOATS)
 #define GLOWMCU_EIGHT_RELU \
     "bic %[a], %[a], %[a], asr #31\n" \
     "bic %[b], %[b], %[b], asr #31\n" \
     "bic %[c], %[c], %[c], asr #31\n"
+#define GLOWMCU_EIGHT_CLAMP \
+    GLOWMCU_CLAMPED("a", "most") GLOWMCU_CLAMPED("b", "most") GLOWMCU_CLAMPED("c", "most")
+/* What is not a number as an input is in all of a vector's sums, the last ones, too. */
+#define GLOWMCU_EIGHT_CHECK \
+    GLOWMCU_CHECK("s24", "s25") GLOWMCU_CHECK("s27", "s27") GLOWMCU_INVALID("n") "bne 3f\n"
+#define GLOWMCU_EIGHT_VARIABLES \
+    const float *w = p->weights; \
+    int32_t most = 0; \
+    int32_t n; \
+    int32_t a; \
+    int32_t b; \
+    int32_t c
 
-/*
- * All outputs of `threes` times three vectors at `x`, to `y`, `z` and `v` and from there on.
- * Labels: 1 three vectors, 2 two outputs.
- */
+/* All outputs of three vectors at `x` and from there on, to `y`, `z` and `v`. */
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
+static void glowmcu_eight_inputs_as_they_are(const glowmcu_eight_inputs_real *p, const float *x,
+    float *y, float *z, float *v, glowmcu_eight_inputs_left *left)
+{
+    GLOWMCU_EIGHT_VARIABLES;
+
+    GLOWMCU_EIGHT_LOOPS("", "subs.w %[n], %[n], #2\n", "", "");
+}
+
+/* The same of ReLU. */
+GLOWMCU_CODE
+static inline void glowmcu_eight_inputs_relu(const glowmcu_eight_inputs_real *p, const float *x,
+    float *y, float *z, float *v, glowmcu_eight_inputs_left *left)
+{
+    GLOWMCU_EIGHT_VARIABLES;
+
+    GLOWMCU_EIGHT_LOOPS(GLOWMCU_EIGHT_RELU, "subs.w %[n], %[n], #2\n", "", "");
+}
+
+/* The same within 0 and `clamp_max`, up to vectors of which some result may be no number. */
+GLOWMCU_CODE
+static inline void glowmcu_eight_inputs_clamped(const glowmcu_eight_inputs_real *p, const float *x,
+    float *y, float *z, float *v, glowmcu_eight_inputs_left *left)
+{
+    GLOWMCU_EIGHT_VARIABLES;
+
+    (void)memcpy(&most, &p->clamp_max, sizeof most);
+    GLOWMCU_EIGHT_LOOPS(GLOWMCU_EIGHT_CLAMP, "sub.w %[n], %[n], #2\n", "cmp %[n], #0\n",
+        GLOWMCU_EIGHT_CHECK);
+}
+
+/* All outputs of `threes` times three vectors at `x`, to `y`, `z` and `v` and from there on. */
 GLOWMCU_CODE
 static inline void glowmcu_eight_inputs_threes(const glowmcu_eight_inputs_real *p, const float *x,
     float *y, float *z, float *v, int32_t threes)
 {
-    const float *w = p->weights;
-    const int32_t count = p->depth_out;
-    const int32_t back = 36 * count;
-    int32_t n;
-    int32_t a;
-    int32_t b;
-    int32_t c;
+    const int32_t clamping = glowmcu_clamps_now(p->clamping, p->clamp_min, p->clamp_max);
+    glowmcu_eight_inputs_left left;
 
-    if (p->clamping == GLOWMCU_RELU) {
-        GLOWMCU_EIGHT_LOOPS(GLOWMCU_EIGHT_RELU);
+    left.threes = threes;
+    if (clamping == GLOWMCU_RELU) {
+        glowmcu_eight_inputs_relu(p, x, y, z, v, &left);
+        return;
+    }
+    if (clamping == GLOWMCU_CLAMP_NOW) {
+        int32_t done;
+
+        glowmcu_eight_inputs_clamped(p, x, y, z, v, &left);
+        if (left.threes == 0) {
+            return;
+        }
+        done = threes - left.threes;
+        for (int32_t at = 3 * done * p->depth_out; done < threes; ++done) {
+            left.threes = 1;
+            glowmcu_eight_inputs_as_they_are(p, left.inputs, y + at, z + at, v + at, &left);
+            at += 3 * p->depth_out;
+            if (done + 1 < threes) {
+                (void)memcpy(left.inputs, x + 24 * (done + 1), sizeof left.inputs);
+            }
+        }
     } else {
-        GLOWMCU_EIGHT_LOOPS("");
+        glowmcu_eight_inputs_as_they_are(p, x, y, z, v, &left);
     }
 }
 #else

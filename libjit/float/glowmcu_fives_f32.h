@@ -25,9 +25,9 @@ typedef struct {
     int32_t out_step;
     int32_t after; /* weights of products below and to the right of the image */
     int32_t before;
-    int32_t clamping;
+    int32_t most; /* bits of the greatest result if 0 is the least; 0 for ReLU, -1 for no limit */
 } glowmcu_fives_f32;
-GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_fives_f32, clamping) == 52, fives_are_as_assembly_reads);
+GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_fives_f32, most) == 52, fives_are_as_assembly_reads);
 
 /* Products of x with four weights are what sums are, or are added to them. */
 #define GLOWMCU_MUL(product, x, w) "vmul.f32 " product ", " x ", " w "\n"
@@ -78,9 +78,78 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_fives_f32, clamping) == 52, fives_are_as_
     "str.w %[c], [%[m], #8]\n" \
     "str.w %[d], [%[m], #12]\n" \
     "add.w %[m], %[m], %[e]\n"
+#define GLOWMCU_FIVES_CLAMP(in, a0, a1, a2, a3) \
+    "vmov %[a], %[b], " a0 ", " a1 "\n" \
+    "vmov %[c], %[d], " a2 ", " a3 "\n" \
+    GLOWMCU_CLAMPED("a", "rows") \
+    GLOWMCU_CLAMPED("b", "rows") \
+    GLOWMCU_CLAMPED("c", "rows") \
+    GLOWMCU_CLAMPED("d", "rows") \
+    "str.w %[a], [%[m]]\n" \
+    "str.w %[b], [%[m], #4]\n" \
+    "str.w %[c], [%[m], #8]\n" \
+    "str.w %[d], [%[m], #12]\n" \
+    "add.w %[m], %[m], %[e]\n"
 #define GLOWMCU_FIVES_KEEP(in, a0, a1, a2, a3) \
     "vstmia %[m], {" a0 "-" a3 "}\n" \
     "add %[m], %[m], %[e]\n"
+
+/*
+ * Ends a block, whose biases are in s20 to s23: %[rows] is `most`, %[e] `out_step`, `next` goes on
+ * to the next block's weights. Labels: 1 block, 8 results that are not limited from above, 9 the
+ * block's end and that of the loop, 10 results as they are.
+ */
+#define GLOWMCU_FIVES_FINISH(next) \
+    "mov.w %[m], %[y]\n" \
+    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_BIAS) \
+    "cmp.w %[rows], #0\n" \
+    "ble.w 8f\n" \
+    GLOWMCU_CHECK("s0", "s4") GLOWMCU_CHECK("s8", "s12") GLOWMCU_CHECK("s16", "s16") \
+    "vmrs %[c], fpscr\n" \
+    "lsls.w %[c], %[c], #31\n" \
+    "bne.w 10f\n" \
+    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_CLAMP) \
+    "9:\n" \
+    next \
+    "add.w %[y], %[y], #16\n" \
+    "subs.w %[blocks], %[blocks], #1\n" \
+    "bne.w 1b\n" \
+    "b.w 9f\n" \
+    "8:\n" \
+    "blt.w 10f\n" \
+    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_RELU) \
+    "b.w 9b\n" \
+    "10:\n" \
+    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_KEEP) \
+    "b.w 9b\n" \
+    "9:\n"
+/* Begins one: windows, what `begin` loads, and the first two products. */
+#define GLOWMCU_FIVES_START(begin) \
+    ".balign 4\n" \
+    "1:\n" \
+    "ldr.w %[a], [%[p], #0]\n" \
+    "ldr.w %[b], [%[p], #4]\n" \
+    "ldr.w %[c], [%[p], #8]\n" \
+    "ldr.w %[d], [%[p], #12]\n" \
+    "ldr.w %[e], [%[p], #16]\n" \
+    "ldr.w %[rows], [%[p], #24]\n" \
+    begin \
+    "vldmia %[w]!, {s20-s27}\n" \
+    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_FIRST)
+#define GLOWMCU_FIVES_OPERANDS \
+    : [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d), [e] "=&r"(e), [n] "=&r"(n), \
+      [m] "=&r"(m), [rows] "=&r"(rows), [w] "+r"(w), [y] "+r"(y), [blocks] "+r"(blocks) \
+    : [p] "r"(p) \
+    : "cc", "memory", GLOWMCU_ALL_FLOATS
+#define GLOWMCU_FIVES_VARIABLES \
+    const float *a; \
+    const float *b; \
+    const float *c; \
+    const float *d; \
+    const float *e; \
+    int32_t n; \
+    int32_t m; \
+    int32_t rows
 
 /*
  * Infinite inputs are in all sums of a pixel (see glowmcu_windows.h), the last block's, too. A
@@ -88,33 +157,16 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_fives_f32, clamping) == 52, fives_are_as_
  * long, too, so that none does.
  *
  * `blocks` of four channels of five pixels. Labels: 1 block, 2 row, 3 and 4 two products, 5 what is
- * left of an odd row, 6 the row's end, 7 the next row, 8 results as they are, 9 the block's end.
+ * left of an odd row, 6 the row's end, 7 the next row, 10 the end.
  */
 GLOWMCU_CODE
 static inline void glowmcu_fives_f32_blocks(const glowmcu_fives_f32 *p, const float *w, float *y,
     int32_t blocks)
 {
-    const float *a;
-    const float *b;
-    const float *c;
-    const float *d;
-    const float *e;
-    int32_t n;
-    int32_t m;
-    int32_t rows;
+    GLOWMCU_FIVES_VARIABLES;
 
     __asm__ volatile(
-        ".balign 4\n"
-        "1:\n"
-        "ldr.w %[a], [%[p], #0]\n"
-        "ldr.w %[b], [%[p], #4]\n"
-        "ldr.w %[c], [%[p], #8]\n"
-        "ldr.w %[d], [%[p], #12]\n"
-        "ldr.w %[e], [%[p], #16]\n"
-        "ldr.w %[n], [%[p], #20]\n"
-        "ldr.w %[rows], [%[p], #24]\n"
-        "vldmia %[w]!, {s20-s27}\n"
-        GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_FIRST)
+        GLOWMCU_FIVES_START("ldr.w %[n], [%[p], #20]\n")
         "2:\n"
         "subs.w %[n], %[n], #2\n"
         "blt.w 5f\n"
@@ -135,22 +187,13 @@ static inline void glowmcu_fives_f32_blocks(const glowmcu_fives_f32 *p, const fl
         "subs.w %[rows], %[rows], #1\n"
         "bne.w 7f\n"
         "ldr.w %[b], [%[p], #44]\n"
-        "ldr.w %[c], [%[p], #52]\n"
+        "ldr.w %[rows], [%[p], #52]\n"
         "ldr.w %[e], [%[p], #40]\n"
         "ldr.w %[n], [%[p], #48]\n"
         "add.w %[w], %[w], %[b]\n"
-        "mov.w %[m], %[y]\n"
         "vldmia %[w]!, {s20-s23}\n"
-        GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_BIAS)
-        "cmp.w %[c], #1\n"
-        "bne.w 8f\n"
-        GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_RELU)
-        "9:\n"
-        "add.w %[w], %[w], %[n]\n"
-        "add.w %[y], %[y], #16\n"
-        "subs.w %[blocks], %[blocks], #1\n"
-        "bne.w 1b\n"
-        "b 9f\n"
+        GLOWMCU_FIVES_FINISH("add.w %[w], %[w], %[n]\n")
+        "b.w 10f\n"
         "7:\n"
         "ldr %[n], [%[p], #32]\n"
         "add %[a], %[a], %[n]\n"
@@ -162,14 +205,8 @@ static inline void glowmcu_fives_f32_blocks(const glowmcu_fives_f32 *p, const fl
         "add %[w], %[w], %[n]\n"
         "ldr %[n], [%[p], #28]\n"
         "b 2b\n"
-        "8:\n"
-        GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_KEEP)
-        "b 9b\n"
-        "9:\n"
-        : [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d), [e] "=&r"(e), [n] "=&r"(n),
-          [m] "=&r"(m), [rows] "=&r"(rows), [w] "+r"(w), [y] "+r"(y), [blocks] "+r"(blocks)
-        : [p] "r"(p)
-        : "cc", "memory", GLOWMCU_ALL_FLOATS);
+        "10:\n"
+        GLOWMCU_FIVES_OPERANDS);
 }
 
 /* What all fives have in common whose windows look alike. */
@@ -187,7 +224,10 @@ static inline void glowmcu_fives_f32_set(glowmcu_fives_f32 *fives, const glowmcu
     fives->out_step = 4 * channels;
     fives->after = 16 * p->after;
     fives->before = 16 * p->before;
-    fives->clamping = p->clamping;
+    fives->most = (p->clamping == GLOWMCU_RELU) ? 0 : -1;
+    if (p->clamping == GLOWMCU_CLAMP_NOW) {
+        (void)memcpy(&fives->most, &p->clamp_max, sizeof fives->most);
+    }
 }
 
 /* `blocks` of four channels, at `weights`, of five pixels; windows begin `step` floats apart. */
@@ -251,13 +291,18 @@ static inline void glowmcu_window_f32_fours(const glowmcu_window_f32 *p, int32_t
 #endif
 }
 
+/* As glowmcu_fives_f32_compute. */
+typedef void (*glowmcu_fives_run)(glowmcu_fives_f32 *fives, const float *weights, int32_t blocks,
+    const float *x, int32_t step, float *out);
+
 /*
- * As glowmcu_window_row: in fives where a row has two products or more, in pairs, and one. Of a
- * five's channels those that fill no four are computed in pairs, too.
+ * As glowmcu_window_row: in fives, which `run` computes, where a row has two products or more, in
+ * pairs, and one. Of a five's channels those that fill no four are computed in pairs, too.
  */
 GLOWMCU_CODE
-static inline void glowmcu_fives_f32_pixels(glowmcu_window_f32 *p, const void *weights,
-    int32_t block_bytes, int32_t channels, const float *x, int32_t step, float *out, int32_t count)
+static GLOWMCU_ALWAYS_INLINE void glowmcu_fives_pixels(glowmcu_window_f32 *p,
+    glowmcu_fives_run run, const void *weights, int32_t block_bytes, int32_t channels,
+    const float *x, int32_t step, float *out, int32_t count)
 {
     const int32_t fours = channels >> 2;
     const int32_t left = channels & 3;
@@ -270,7 +315,7 @@ static inline void glowmcu_fives_f32_pixels(glowmcu_window_f32 *p, const void *w
         int32_t pixels = 5;
 
         if (in_fives && begun == 0 && count >= 5) {
-            glowmcu_fives_f32_compute(&fives, weights, fours, x, step, out);
+            run(&fives, weights, fours, x, step, out);
             begun = 5;
         }
         if (begun == 0 || left > 0) {
@@ -301,6 +346,15 @@ static inline void glowmcu_fives_f32_pixels(glowmcu_window_f32 *p, const void *w
         out += pixels * channels;
         count -= pixels;
     }
+}
+
+/* As glowmcu_window_row. */
+GLOWMCU_CODE
+static inline void glowmcu_fives_f32_pixels(glowmcu_window_f32 *p, const void *weights,
+    int32_t block_bytes, int32_t channels, const float *x, int32_t step, float *out, int32_t count)
+{
+    glowmcu_fives_pixels(p, glowmcu_fives_f32_compute, weights, block_bytes, channels, x, step,
+        out, count);
 }
 
 #endif /* GLOWMCU_FIVES_F32_H */

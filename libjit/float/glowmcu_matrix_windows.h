@@ -37,7 +37,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_matrix_windows(const glowmcu_matrix_re
     window.before = 0;
     window.between = 0;
     window.after = 0;
-    window.clamping = p->clamping;
+    window.clamping = glowmcu_clamps_now(p->clamping, p->clamp_min, p->clamp_max);
     window.clamp_min = p->clamp_min;
     window.clamp_max = p->clamp_max;
     compute(&window, p->weights, block_bytes, p->depth_out, in, p->depth_in, out, vectors);

@@ -33,7 +33,7 @@ static inline void glowmcu_window_f32_2x8(const glowmcu_window_f32 *p)
     GLOWMCU_MORE_VARIABLES
 
     GLOWMCU_WINDOW_LOOPS("5", GLOWMCU_ZERO_A8 GLOWMCU_ZERO_B8, GLOWMCU_LOAD_2, GLOWMCU_STEP_2X8,
-        GLOWMCU_FINISH_2X8, GLOWMCU_MORE);
+        GLOWMCU_FINISH_2X8(GLOWMCU_CHECK("s0", "s8")), GLOWMCU_MORE);
 }
 
 /* One pixel, blocks of eight channels. */
@@ -44,7 +44,7 @@ static inline void glowmcu_window_f32_1x8(const glowmcu_window_f32 *p)
     GLOWMCU_MORE_VARIABLES
 
     GLOWMCU_WINDOW_LOOPS("5", GLOWMCU_ZERO_A8, GLOWMCU_LOAD_1, GLOWMCU_STEP_1X8,
-        GLOWMCU_FINISH_1X8, GLOWMCU_MORE);
+        GLOWMCU_FINISH_1X8(GLOWMCU_CHECK("s0", "s0")), GLOWMCU_MORE);
 }
 
 /* Two pixels, blocks of four channels. */
@@ -55,7 +55,7 @@ static inline void glowmcu_window_f32_2x4(const glowmcu_window_f32 *p)
     GLOWMCU_MORE_VARIABLES
 
     GLOWMCU_WINDOW_LOOPS("4", GLOWMCU_ZERO_A4 GLOWMCU_ZERO_B4, GLOWMCU_LOAD_2, GLOWMCU_STEP_2X4,
-        GLOWMCU_FINISH_2X4, GLOWMCU_MORE);
+        GLOWMCU_FINISH_2X4(GLOWMCU_CHECK("s0", "s8")), GLOWMCU_MORE);
 }
 
 /* One pixel, blocks of four channels. */
@@ -66,7 +66,7 @@ static inline void glowmcu_window_f32_1x4(const glowmcu_window_f32 *p)
     GLOWMCU_MORE_VARIABLES
 
     GLOWMCU_WINDOW_LOOPS("4", GLOWMCU_ZERO_A4, GLOWMCU_LOAD_1, GLOWMCU_STEP_1X4,
-        GLOWMCU_FINISH_1X4, GLOWMCU_MORE);
+        GLOWMCU_FINISH_1X4(GLOWMCU_CHECK("s0", "s0")), GLOWMCU_MORE);
 }
 
 /* Blocks of `width` channels, 8 or 4, of `pixels` pixels, 1 or 2. */

@@ -34,6 +34,9 @@ FIVES = {
     "seven inputs, batch of two": Case((2, 3, 2, 7), 12, (1, 1), activation="RELU_N1_TO_1"),
     "eight inputs": Case((1, 2, 5, 8), 16, (1, 1), activation="RELU"),
     "many inputs": Case((1, 7, 1, 37), 9, (1, 1)),
+    "sixteen inputs": Case((1, 3, 4, 16), 12, (1, 1), activation="RELU6"),
+    "twelve inputs, nine outputs": Case((1, 4, 4, 12), 9, (1, 1), activation="RELU_N1_TO_1"),
+    "twenty inputs": Case((2, 1, 5, 20), 4, (1, 1)),
 }
 FIVE_WINDOWS = {
     "3x3, same, three inputs": Case((1, 4, 9, 3), 8, (3, 3), padding="SAME", activation="RELU"),

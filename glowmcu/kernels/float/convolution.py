@@ -57,8 +57,12 @@ def conv_2d(site: Site) -> Conv2D:
 
 
 def has_constants(site: Site) -> bool:
-    """Whether a float layer's weights and biases are known, so that they can be packed."""
-    return is_float(site) and is_constant(site, 1, 2)
+    """Whether a float layer's weights and biases are known numbers, so that they can be packed.
+
+    What is not a number is for the portable kernels: see `glowmcu_clamps_now` in glowmcu_fpu.h.
+    """
+    known = is_float(site) and is_constant(site, 1, 2)
+    return known and not any(np.isnan(constant(site, operand)).any() for operand in (1, 2))
 
 
 def packs(site: Site, target: Target) -> bool:
@@ -127,16 +131,20 @@ class MatrixF32(Kernel):
 
     def code(self, site: Site, struct: str, fields: tuple[Field, ...]) -> KernelCode:
         """The function of these kernels, with its parameters in `struct`."""
-        out = site.signature.output
+        out, function = site.signature.output, self.function_of(site)
         return KernelCode(
-            function=self.function,
+            function=function,
             operands=(0,),
-            header=f"{self.function}.h",
+            header=f"{function}.h",
             parameters=Parameters(struct, fields),
             rows=out.shape[1],
             batches=out.shape[0],
             overlaps=self.overlaps(site) if out.shape[0] == 1 else {},
         )
+
+    def function_of(self, site: Site) -> str:
+        """The function that computes the layer."""
+        return self.function
 
     def overlaps(self, site: Site) -> Overlaps:
         """Of one image."""

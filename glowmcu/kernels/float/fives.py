@@ -82,6 +82,16 @@ class MatrixFivesF32(MatrixF32):
     function = "glowmcu_matrix_fives_f32"
     packed, packed_bytes = staticmethod(packed_fours), staticmethod(fours_bytes)
 
+    def _is_any(self, site: Site) -> bool:
+        """Whether the loops are those of any number of inputs."""
+        return _depth(site) < 8 or _depth(site) % 4 > 0
+
+    def function_of(self, site: Site) -> str:
+        return self.function if self._is_any(site) else "glowmcu_vector_fives_f32"
+
+    def code_key(self, site: Site, target: Target) -> str:
+        return self.function_of(site)
+
     def accepts(self, site: Site, target: Target) -> bool:
         if target.core.has_mve or not super().accepts(site, target):
             return False
@@ -91,7 +101,8 @@ class MatrixFivesF32(MatrixF32):
     def work(self, site: Site, target: Target) -> dict[str, float]:
         batches, height, width, channels = site.signature.output.shape
         windows = vector_windows(batches * height * width, _depth(site), _FIVES)
-        return fives_work(channels, conv_2d(site).clamp, *windows)
+        work = fives_work(channels, conv_2d(site).clamp, *windows)
+        return work if self._is_any(site) else {**work, "row of five": 0.0}
 
     def overlaps(self, site: Site) -> Overlaps:
         _, height, width, channels = site.signature.output.shape

@@ -6,9 +6,9 @@ import math
 from dataclasses import replace
 
 from glowmcu.ir.operation import Array
-from glowmcu.kernels.common.layer_fields import clamping_fields, constant, is_constant, is_float
+from glowmcu.kernels.common.layer_fields import clamping_fields, constant
 from glowmcu.kernels.cost_table import cost_table
-from glowmcu.kernels.float.convolution import has_int8_weights, int8_weights_cost
+from glowmcu.kernels.float.convolution import has_int8_weights, int8_weights_cost, packs
 from glowmcu.kernels.float.int8_weights import (
     packed_int8_blocks,
     packed_int8_bytes,
@@ -88,7 +88,7 @@ class PackedFullyConnectedF32(_Packed):
     """Vectors times a constant matrix, eight outputs at a time; any core with an FPU."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return target.core.has_fpu and is_float(site) and is_constant(site, 1, 2)
+        return packs(site, target)
 
     def work(self, site: Site, target: Target) -> dict[str, float]:
         op, (outputs, depth) = site.node.op, site.signature.inputs[1].shape
