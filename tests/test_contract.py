@@ -159,13 +159,11 @@ POOL_SAMPLES = (
 @cache
 def samples() -> dict[str, bytes]:
     """Models of one operator, at least one for each operator whose rows need rows of its input."""
+    builders = {"real numbers": ModelBuilder, "int8 weights": Int8Weights}
     found = {
-        f"{name}, real numbers": test_real_layers.convolution_model(kind, case, True)
+        f"{name}, {what}": test_real_layers.convolution_model(kind, case, True, builder)
         for name, (kind, case) in test_real_layers.ROW_SAMPLES.items()
-    }
-    found |= {
-        f"{name}, int8 weights": test_real_layers.convolution_model(kind, case, True, Int8Weights)
-        for name, (kind, case) in test_real_layers.ROW_SAMPLES.items()
+        for what, builder in builders.items()
     }
     for kind in ("CONV_2D", "DEPTHWISE_CONV_2D"):
         for name, case in test_convolution.SPATIAL.items():
