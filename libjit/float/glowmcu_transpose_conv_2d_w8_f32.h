@@ -16,7 +16,7 @@ typedef struct {
 
 /* As glowmcu_transpose_tap. */
 GLOWMCU_CODE
-static inline void glowmcu_transpose_conv_2d_w8_f32_tap(const glowmcu_transpose_conv_2d_real *p,
+static inline void glowmcu_w8_f32_tap(const glowmcu_transpose_conv_2d_real *p,
     const float *x, const void *weights, int32_t tap, float *pixel)
 {
     const int32_t depth = p->group_channels;
@@ -55,7 +55,7 @@ static void glowmcu_transpose_conv_2d_w8_f32(const glowmcu_transpose_conv_2d_w8_
             for (int32_t oc = 0; oc < layer->out_channels; ++oc) {
                 pixel[oc] = 0.0f;
             }
-            glowmcu_transpose_conv_2d_pixel(layer, glowmcu_transpose_conv_2d_w8_f32_tap, in,
+            glowmcu_transpose_conv_2d_pixel(layer, glowmcu_w8_f32_tap, in,
                 in_row, p->weights, oy + layer->pad_top, ox, pixel);
             for (int32_t oc = 0; oc < layer->out_channels; ++oc) {
                 pixel[oc] = glowmcu_clamped_f32(pixel[oc] * p->scales[oc] + p->bias[oc],

@@ -10,7 +10,7 @@ import pytest
 
 from glowmcu.compilation import Options
 from glowmcu.goals import Goal
-from glowmcu.kernels.common.four_bits import are_nibbles
+from glowmcu.ir.layer_weights import are_nibbles
 from glowmcu.kernels.dsp.dense import stream as dense_stream
 from glowmcu.kernels.dsp.dense.direct import direct_stream
 from glowmcu.kernels.dsp.dense.direct_assembly import FOUR, ROUND_FOURS, walk

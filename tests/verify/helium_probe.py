@@ -135,6 +135,7 @@ PROBES: dict[str, tuple[str, ...]] = {
         "vldrb.s32 q1, [r6, #16]; vrshl.s32 q2, q0, q1",
         "vmov.i32 q1, #31; vrshl.s32 q2, q0, q1",
     ),
+    "vshl.i32 q, q, #": ("vshl.i32 q2, q0, #5",),
     "vshl.i8 q, q, #": ("vshl.i8 q2, q0, #4",),
     "vshl.s32 q, q, q": (
         "vldrb.s32 q1, [r6, #16]; vshl.s32 q2, q0, q1",
@@ -170,6 +171,7 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vstrw.32 q, [r], #": ("vstrw.32 q0, [r6], #16",),
     "vsub.i16 q, q, r": ("vsub.i16 q2, q0, r4",),
     "vsub.i32 q, q, q": ("vsub.i32 q2, q0, q1",),
+    "wls r, r, 2f": ("wls lr, r7, 2f; 1: vadd.i32 q2, q2, q0; le lr, 1b; 2: nop",),
     "wls r, r, 3f": (
         "wls lr, r7, 3f; 2: vadd.i32 q2, q2, q0; le lr, 2b; 3: nop",
         "mov r7, #0; wls lr, r7, 3f; vmov q2, q0; 3: vadd.i32 q2, q2, q1",
