@@ -102,10 +102,16 @@ def tree_sets(trees: StoredTrees, has_words: bool = False, sign: int = 0) -> Tre
     firsts, counts = (np.array(numbers, np.int64) for numbers in zip(*ranges, strict=True))
     return TreeSets(
         of_node,
-        ConstantArray("set_features", unsigned(np.array([key.feature for key in keys]))),
-        ConstantArray("firsts", narrowest(firsts, np.int8, np.int16, np.int32), "categories"),
+        ConstantArray(
+            "set_features", unsigned(np.array([key.feature for key in keys])), "of codes"
+        ),
+        ConstantArray("firsts", narrowest(firsts, np.int8, np.int16, np.int32), "of categories"),
         ConstantArray("counts", narrowest(counts, np.uint8, np.int32), "of categories"),
-        ConstantArray("sets", np.frombuffer(bytes(data), np.uint8), "of categories"),
+        ConstantArray(
+            "sets",
+            np.frombuffer(bytes(data), np.uint8),
+            "each a first code, how many bytes of bits follow, and these",
+        ),
         code_bytes,
     )
 
