@@ -33,6 +33,17 @@ def test_pages_show_the_figures_of_the_results() -> None:
             assert share in line, f"{page.name}: {line}"
 
 
+def test_the_readme_of_the_repository_has_three_of_them() -> None:
+    (line,) = (
+        line
+        for line in (HERE.parents[1] / "README.md").read_text(encoding="utf-8").splitlines()
+        if "of later ones right" in line
+    )
+    real, fixed = results()["all layers"], results()["all layers, fixed point"]
+    for right in (real["before"], real["after"], fixed["after"]):
+        assert f"{100 * right / real['windows']:.1f} %" in line
+
+
 def test_every_way_of_learning_helps_people_whom_nobody_trained_on() -> None:
     for row in results().values():
         assert row["after"] > 1.03 * row["before"]
