@@ -20,6 +20,7 @@ import sys
 import textwrap
 import types
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
 from typing import Any, Literal, NewType, ParamSpec, TypeVar, Union, get_args, get_origin
 
 from glowmcu.errors import GlowmcuError, Problem
@@ -50,6 +51,7 @@ def arguments_checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
 def fields_checked(kind: type[_R]) -> type[_R]:
     """Decorator of a dataclass: the same for what it is made of."""
     made: Any = kind
+    fields(made)  # methods that are written late are there now
     made.__init__ = arguments_checked(made.__init__)
     return kind
 

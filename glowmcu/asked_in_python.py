@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
+
+from glowmcu.lazy_dataclass import dataclass
 
 #: Where a model in memory is said to be. No file is there: data beside it cannot be meant.
 MEMORY = "<memory>"

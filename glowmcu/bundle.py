@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from glowmcu.cores import core
 from glowmcu.errors import error
 from glowmcu.goals import PlanPoint
 from glowmcu.labels import labels_text
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import LayerEntry, Manifest, TensorEntry, read_manifest
 from glowmcu.notebook import Card, Column, Shown
 from glowmcu.number_text import count, counted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.kernels.selection.select import Selection, code_bytes
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest, PipelineEntry
 from glowmcu.memplan.planner import Plan
 from glowmcu.name_lists import names_text, pairs_text

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TypeGuard
 
 from glowmcu.discovery import load_plugins, name_taken
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from typing import Any
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.index_notation import Definition, DefinitionError, read_definition
 from glowmcu.index_notation.expressions import headers
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.libjit_headers import bring_header
 from glowmcu.name_lists import pairs_text, read_pairs
 

@@ -5,8 +5,9 @@ the others stay with the core.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.number_text import count as count_text
 
 

@@ -12,12 +12,13 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol, TypeGuard, TypeVar
 
 from glowmcu.errors import GlowmcuError, Problem
+from glowmcu.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from glowmcu.lazy_dataclass import dataclass
 
 _FILE = Path(__file__).with_name("error_codes.toml")
 #: What the first digit says.

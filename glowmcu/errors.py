@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any
 
 from glowmcu.asked_in_python import in_python
+from glowmcu.lazy_dataclass import dataclass
 
 #: Of a problem that a model has in many.
 _MOST_PLACES = 4

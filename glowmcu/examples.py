@@ -9,12 +9,12 @@ from __future__ import annotations
 import difflib
 import importlib
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.file_writing import write_file
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.resources import resource_dir
 
 # The standard library has the TOML reader since Python 3.11; `tomli` is the same code before that.

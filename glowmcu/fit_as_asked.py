@@ -5,7 +5,7 @@ constants afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.board import Board, constant_waits, find_board
 from glowmcu.board.placing import AUTO, room_for_arena
@@ -22,6 +22,7 @@ from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.memory_waits import MemoryWaits, memory_waits
 from glowmcu.kernels.selection.known_costs import known_costs
 from glowmcu.kernels.selection.select import Selection, code_bytes, over_flash_budget
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memory_fit import (
     FittedPlan,
     FlashSaver,

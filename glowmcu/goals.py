@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
+from glowmcu.lazy_dataclass import dataclass
 
 
 class Goal(Enum):

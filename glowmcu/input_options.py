@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
+
+from glowmcu.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import platform
 import sys
-from dataclasses import dataclass
 from functools import cache
+
+from glowmcu.lazy_dataclass import dataclass
 
 #: What is typed before a package's name.
 _COMMANDS = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from glowmcu.errors import error
+from glowmcu.lazy_dataclass import dataclass
 
 
 class Weights(Enum):

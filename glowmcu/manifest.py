@@ -12,12 +12,13 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from glowmcu.delegated import DelegationEntry
 from glowmcu.errors import error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quality import QualityEntry
 from glowmcu.simplified import SimplificationEntry
 from glowmcu.size_forms import SizeEntry as SizeEntry  # noqa: PLC0414 - part of a manifest

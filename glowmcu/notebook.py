@@ -9,12 +9,12 @@ import importlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from glowmcu import installation
 from glowmcu.errors import error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.number_text import count
 from glowmcu.resources import resource_dir
 

@@ -7,8 +7,9 @@ that are made, whose number is not known before.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
+
+from glowmcu.lazy_dataclass import dataclass
 
 
 class Stage(Enum):

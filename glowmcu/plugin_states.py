@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from glowmcu.board.catalogue import board_names, find_board
 from glowmcu.cores import core_names
@@ -19,6 +18,7 @@ from glowmcu.frontend.formats import model_formats
 from glowmcu.frontend.onnx.importer import load_importers as load_onnx_importers
 from glowmcu.frontend.tflite.importer import load_importers as load_tflite_importers
 from glowmcu.kernels.kernel import load_kernels
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.lowering.passes import all_passes
 from glowmcu.ops.registry import load_operations
 from glowmcu.report.sections import section_functions

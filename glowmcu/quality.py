@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.typed_json import typed
 
 #: Below these a quantization is warned of. At 25 dB the error is an eighteenth of the signal; of 50

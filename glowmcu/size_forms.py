@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
+
+from glowmcu.lazy_dataclass import dataclass
 
 #: Dividers that are tried: strides, and what they come to one after the other.
 _MOST_OVER = 64

@@ -9,7 +9,6 @@ EBU Tech 3306 (RF64, in which long recordings state their size in a chunk of its
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from glowmcu import limits
 from glowmcu.array_files import ArrayFileError
+from glowmcu.lazy_dataclass import dataclass
 
 _INTEGERS, _FLOATS, _EXTENSIBLE = 1, 3, 0xFFFE
 _MOST_CHANNELS = 64

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from glowmcu.lazy_dataclass import dataclass
 
 #: How far two computations of a float output may be apart, relative to its largest magnitude.
 FLOAT_TOLERANCE = 1e-5

@@ -6,10 +6,10 @@ import math
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from glowmcu.errors import error
+from glowmcu.lazy_dataclass import dataclass
 
 _LAST = re.compile(r"last=([1-9][0-9]{0,3})")
 _PROTOTYPES = re.compile(r"prototypes=([1-9][0-9]{0,3})")

@@ -13,10 +13,11 @@ import stat
 import sys
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+
+from glowmcu.lazy_dataclass import dataclass
 
 _DIGEST_BYTES = hashlib.sha256().digest_size
 

@@ -23,7 +23,7 @@ LEAVES = {
     "given_amount", "given_once", "given_paths", "goals",
     "host_compiler", "index_notation", "input_options", "installation",
     "installed_packages", "instrument",
-    "interface_options", "labels", "lazy", "libjit_headers", "limits", "manifest",
+    "interface_options", "labels", "lazy", "lazy_dataclass", "libjit_headers", "limits", "manifest",
     "name_lists", "notebook", "number_text",
     "option_words", "paired_names", "planning_progress", "quality", "quality_text", "real_units",
     "resources",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -16,6 +15,7 @@ from glowmcu.bundle import Bundle
 from glowmcu.cores import GENERIC
 from glowmcu.errors import ExitCode, error
 from glowmcu.facts.document import keep_facts
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest
 from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.number_text import count

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from glowmcu.api.benchmark import Benchmark
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.number_text import count
 from glowmcu.verify.measurement import LayerCost, Measurement

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from glowmcu.goals import Goal
 from glowmcu.ir.coding.kinds import entropy_bits
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Constant
+from glowmcu.lazy_dataclass import dataclass
 
 #: No option leaves less than this share of a bundle: four bits are half of the weights, and coded
 #: ones mostly more than two thirds.

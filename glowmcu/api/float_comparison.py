@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 
 from glowmcu.api.given_model import (
@@ -35,6 +35,7 @@ from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import Session
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.kernels.kernel import Target
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.number_text import count
 from glowmcu.pipeline import float_graph, of_application

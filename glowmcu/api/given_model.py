@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -19,6 +18,7 @@ from glowmcu.asked_in_python import MEMORY
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.file_writing import check_not_the_model
 from glowmcu.frontend.read_model import format_of
+from glowmcu.lazy_dataclass import dataclass
 
 
 class OnnxModel(Protocol):

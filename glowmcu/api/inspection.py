@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven, read_given
@@ -23,6 +23,7 @@ from glowmcu.frontend.summary import (
 from glowmcu.input_options import Defined, GivenShape, InputOptions, inputs_of
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.number_text import count
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.api.compilation import budgets_of, choice_of
@@ -20,6 +19,7 @@ from glowmcu.goals import Goal
 from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.number_text import count
 from glowmcu.option_words import Optimize, RoundingWord

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -23,6 +23,7 @@ from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.kernels.kernel import Target
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.option_words import ExportWord, RoundingWord, SearchWord
 from glowmcu.pipeline import graph_with_border
 from glowmcu.quality import Demands, QualityEntry, unmeasured

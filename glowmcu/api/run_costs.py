@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest
 from glowmcu.number_text import count
 from glowmcu.verify.measurement import Measurement

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import TensorEntry
 from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.option_words import Where

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from glowmcu.api.given_bundle import BundleGiven, loaded_bundle
@@ -20,6 +20,7 @@ from glowmcu.input_options import InputOptions, bound_text, options_of_bundle
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import Session
 from glowmcu.ir.operation import Rounding
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest
 from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.open_size.graphs import references

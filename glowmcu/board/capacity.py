@@ -5,10 +5,10 @@ arena, and what was placed against the region that it was placed in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from glowmcu.board.model import Board, Region
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
+from glowmcu.lazy_dataclass import dataclass
 
 #: Purpose of bytes that are in a region because the user or `auto` put them there.
 PLACED = "placed code and weights"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from glowmcu.board.model import (
 )
 from glowmcu.errors import Problem
 from glowmcu.given_amount import bytes_of
+from glowmcu.lazy_dataclass import dataclass
 
 UART_KINDS = (
     "cmsdk", "nrf-uart", "nrf-uarte", "pl011", "ra8-sci", "stm32-usart-f4", "stm32-usart-f7",

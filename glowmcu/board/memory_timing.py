@@ -5,7 +5,7 @@ All cycles are the core's beyond the one that an access takes anyway. Built by `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from glowmcu.lazy_dataclass import dataclass
 
 REPLACEMENTS = ("lru", "fifo", "random")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.board.memory_timing import MemoryTiming
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

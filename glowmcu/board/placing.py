@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from glowmcu.board.model import Board, Region
 from glowmcu.board.placing_auto import (
@@ -18,6 +18,7 @@ from glowmcu.board.placing_auto import (
     has_quick_regions,
 )
 from glowmcu.errors import GlowmcuError, Problem
+from glowmcu.lazy_dataclass import dataclass
 
 AUTO = "auto"
 _WHATS = ("arena", "weights", "code")

@@ -8,9 +8,9 @@ makes the core wait and that does not; of this a part stays the application's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glowmcu.board.model import Board, Region
+from glowmcu.lazy_dataclass import dataclass
 
 #: Code sizes are estimates until a compiler has seen the code.
 _CODE_MARGIN = 1.25

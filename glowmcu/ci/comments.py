@@ -11,9 +11,10 @@ import urllib.error
 import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
+
+from glowmcu.lazy_dataclass import dataclass
 
 _SECONDS = 30
 _PAGE = 100

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import click
@@ -23,6 +23,7 @@ from glowmcu.ci.revisions import Repository, repository
 from glowmcu.ci.service import Service
 from glowmcu.ci.settings import Settings
 from glowmcu.errors import error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.report.bundle_diff import code_span
 
 _BEFORE, _AFTER = "before", "after"

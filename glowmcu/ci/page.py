@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.facts.bundle_diff import diff_bundles
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.report.bundle_diff import MARK, code_span
 from glowmcu.report.tables import count
 

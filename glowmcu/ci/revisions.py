@@ -10,10 +10,10 @@ import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.errors import error
+from glowmcu.lazy_dataclass import dataclass
 
 _NOTHING = re.compile(r"0*")
 

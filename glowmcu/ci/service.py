@@ -9,13 +9,13 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from glowmcu.ci.comments import GitHubComments, GitLabNotes
 from glowmcu.ci.revisions import Repository
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from glowmcu.given_amount import bytes_of, cycles_of
+from glowmcu.lazy_dataclass import dataclass
 
 _F = TypeVar("_F", bound=Callable[..., object])
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
+
+from glowmcu.lazy_dataclass import dataclass
 
 _F = TypeVar("_F", bound=Callable[..., object])
 

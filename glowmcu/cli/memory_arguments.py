@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 import click
@@ -13,6 +13,7 @@ from glowmcu.cli.amount_types import byte_count
 from glowmcu.cli.completion import complete_place
 from glowmcu.errors import error
 from glowmcu.given_once import given_once
+from glowmcu.lazy_dataclass import dataclass
 
 _F = TypeVar("_F", bound=Callable[..., object])
 

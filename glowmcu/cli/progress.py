@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from glowmcu.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from glowmcu.api import PlanningProgress, Progress

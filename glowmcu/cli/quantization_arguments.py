@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +12,7 @@ import click
 
 from glowmcu.api import Quantization
 from glowmcu.cli.weights_argument import WeightsGiven, bits_option, weights_option
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.option_words import WeightsWord
 
 _F = TypeVar("_F", bound=Callable[..., object])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from glowmcu.array_files import ArrayFileError, load_npy, load_npz
 from glowmcu.errors import error
 from glowmcu.labels import class_text
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest, TensorEntry
 from glowmcu.report.classes import new_results
 from glowmcu.sound_files import load_sound

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
 import click
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.option_words import LossWord, TrainNumbersWord
 
 _F = TypeVar("_F", bound=Callable[..., object])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, get_args
 
 import click
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.option_words import BitsWord, WeightsWord
 
 _BITS = tuple(word for word in get_args(BitsWord) if isinstance(word, str))

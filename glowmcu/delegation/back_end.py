@@ -7,11 +7,12 @@ ExecuTorch: a back end accepts nodes, a partition groups them, and a region is d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, runtime_checkable
 
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.delegate import Delegate
 
 

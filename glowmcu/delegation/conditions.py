@@ -6,13 +6,13 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from glowmcu.ir.graph import Node
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D

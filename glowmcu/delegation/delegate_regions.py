@@ -5,7 +5,7 @@ not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from glowmcu.delegation.back_end import BackEnd, Refused, RegionCost
 from glowmcu.delegation.partition import computes, ordered, regions
@@ -13,6 +13,7 @@ from glowmcu.ir.aliasing import byte_offset
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Constant, constant
 from glowmcu.ir.types import TensorType, element_type_of
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.number_text import count
 from glowmcu.ops.copy import Copy
 from glowmcu.ops.delegate import Delegate

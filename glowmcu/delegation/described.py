@@ -10,7 +10,6 @@ import importlib
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.hooks import HOOKED
 from glowmcu.kernels.kernel import Target, load_kernels, site_of
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.delegate import Delegate
 
 # The standard library has the TOML reader since Python 3.11; `tomli` is the same code before that.

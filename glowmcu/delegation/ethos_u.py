@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.delegation.back_end import Lowered, Refused, RegionCost, border_bytes
 from glowmcu.delegation.vela import Vela, VelaEnded
@@ -14,6 +14,7 @@ from glowmcu.ir.body import body_of
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Constant, Rounding
 from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.delegate import Delegate, EthosU
 from glowmcu.ops.elementwise import Add
 

@@ -11,11 +11,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from glowmcu.errors import GlowmcuError, Problem, error
+from glowmcu.lazy_dataclass import dataclass
 
 #: What Vela may take for one region.
 _SECONDS = 300

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from glowmcu.frontend.tflite.container import ModelRecord, damaged_file, read_container
 from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 
 _OPERATOR = "CUSTOM ethos-u"
 _METADATA = b"OfflineMemoryAllocation"

@@ -6,13 +6,14 @@ if (*condition) { then_3(a, …); memcpy(out0, a + …, …); } else { else_3(a,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.emit_c.c_text import c_identifier, comment_text
 from glowmcu.emit_c.layer_text import typed_pointer
 from glowmcu.ir.graph import Node
 from glowmcu.ir.program import Buffer, Program, Run
 from glowmcu.ir.types import ElementType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.control_flow import If, Loop
 
 

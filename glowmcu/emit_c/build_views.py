@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from glowmcu.board import Places
@@ -61,6 +61,7 @@ from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.ir.layer_weights import LayerWeights
 from glowmcu.ir.program import Buffer, Program, Run
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.control_flow import If
 from glowmcu.ops.delegate import Delegate
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from glowmcu.delegated import DelegationNotes
 from glowmcu.emit_c.golden_text import GoldenVector
@@ -13,6 +13,7 @@ from glowmcu.emit_c.sized_layers import SizedProgram
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import Weights
 from glowmcu.ir.run_progress import RunProgress
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import PipelineEntry
 from glowmcu.quality import QualityEntry
 from glowmcu.simplified import SimplificationEntry

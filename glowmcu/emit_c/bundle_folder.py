@@ -11,11 +11,11 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.errors import error
 from glowmcu.given_paths import is_there
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import FILE_NAME as MANIFEST
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from glowmcu.emit_c.c_text import wrap_call, wrap_items
 from glowmcu.emit_c.layer_text import LayerText, external_pointer, typed_pointer
@@ -12,6 +11,7 @@ from glowmcu.instrument import Instrument
 from glowmcu.ir.cascade import Cascade, RowRun, Stage
 from glowmcu.ir.kernel_code import RowCall, RowRule
 from glowmcu.ir.program import BUFFER_ALIGN, Buffer, Run
+from glowmcu.lazy_dataclass import dataclass
 
 #: Where a run in parts says how far it is.
 PROGRESS = "AT_PROGRESS"

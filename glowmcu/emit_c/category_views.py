@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glowmcu.emit_c.c_text import c_literal, unique_identifiers
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from glowmcu.interface_options import Weights
 from glowmcu.ir.constant_kinds import ConstantKind, constant_kind
 from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.types import element_type_of
+from glowmcu.lazy_dataclass import dataclass
 
 #: Kernels read bytes of constants as words; an element as wide as it is.
 _LEAST_ALIGN = 4

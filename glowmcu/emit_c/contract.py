@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from glowmcu.compiler_digest import compiler_digest, short_digest
 from glowmcu.emit_c.texts import Texts
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.libjit_headers import INCLUDE, included_headers, libjit_closure
 
 __all__ = [

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.emit_c.build_views import Chosen, Layers
 from glowmcu.emit_c.stack_bound import StackBounds, stack_bounds
 from glowmcu.instrument import Instrument
 from glowmcu.ir.graph import Node
 from glowmcu.ir.program import Program
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import CostEntry
 from glowmcu.stack_use import KnownCosts
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Protocol
 
@@ -19,6 +19,7 @@ from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.ir.program import Buffer, Program, Run
 from glowmcu.ir.types import TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.delegate import Delegate, EthosU
 
 #: Axes of a tensor as hooks see them.

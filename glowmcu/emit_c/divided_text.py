@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.emit_c.c_text import wrap_call
 from glowmcu.emit_c.layer_text import LayerText, typed_pointer
@@ -12,6 +12,7 @@ from glowmcu.ir.division import Division, Phase, Place, Turn, input_part, unit_b
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.instructions import Buffer, Run, View, ViewRole
 from glowmcu.ir.program import Program
+from glowmcu.lazy_dataclass import dataclass
 
 #: Where the cores' words lie in the arena.
 MEETINGS = "AT_MEETINGS"

@@ -20,12 +20,13 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from glowmcu.emit_c.bundle_folder import holds, is_safe_name, passes_a_link
 from glowmcu.emit_c.texts import pieces_of
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import STAGING
 
 _NEW, _OLD, _JOURNAL = "new", "old", "journal.json"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glowmcu.emit_c.c_text import c_number
 from glowmcu.emit_c.constant_pool import array_view
 from glowmcu.emit_c.views import ArrayView
 from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.test_vectors import Digest, Expected, Sample, expected_outputs
 
 

@@ -12,7 +12,6 @@ import re
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from glowmcu.emit_c.c_text import wrap_items
 from glowmcu.ir.kernel_code import ConstantArray, Parameters
+from glowmcu.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from glowmcu.emit_c.views import ArrayView

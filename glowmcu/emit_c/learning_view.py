@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from glowmcu.emit_c.build_views import Layers
@@ -11,6 +10,7 @@ from glowmcu.emit_c.stream_view import StateView
 from glowmcu.emit_c.views import StepView, TensorView
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.program import Program
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.training import TrainingEntry
 
 #: Of saved parameters: a word that says what it is, the format, whose they are, how many bytes

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
+
+from glowmcu.lazy_dataclass import dataclass
 
 #: Where a bundle has its record.
 RECORD_FILE = "MISRA.md"

@@ -5,10 +5,11 @@ one by its CRC-32, or by every n-th element.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.ir.program import Program
 from glowmcu.ir.types import ElementType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.test_vectors import Digest, Expected, Sample
 
 BYTES, FLOATS, STEPS, CRC = "bytes", "floats", "steps", "crc"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from glowmcu.board import Board, Places
 from glowmcu.emit_c.c_text import c_identifier, comment_text
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import PlacementEntry
 
 

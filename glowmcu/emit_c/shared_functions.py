@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from glowmcu.emit_c.c_text import wrap_words
 from glowmcu.emit_c.code_places import CodeSwitch
 from glowmcu.emit_c.rendering import render
 from glowmcu.ir.function_names import c_name, known_facts
 from glowmcu.ir.kernel_code import KernelCode
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.kernel_code import ConstantArray
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.size_forms import OpenSize, size_form
 
 _TOKEN = re.compile(

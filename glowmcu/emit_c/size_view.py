@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.emit_c.sized_layers import SizedProgram
 from glowmcu.emit_c.views import TensorView
 from glowmcu.ir.program import Buffer
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import SizeEntry, TensorEntry
 from glowmcu.size_forms import SizeForm, size_form
 

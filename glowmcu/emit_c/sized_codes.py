@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.size_text import SizeText, Uneven, shape_of_text
 from glowmcu.ir.kernel_code import ConstantArray, Field, KernelCode, Parameters
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.size_forms import OpenSize, size_form
 
 #: Elements of an array that is made on the stack.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from glowmcu.emit_c.sized_codes import SizedArray
 from glowmcu.emit_c.views import StepView
 from glowmcu.ir.kernel_code import KernelCode, Parameters
 from glowmcu.ir.program import Buffer, Program
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.size_forms import OpenSize
 
 _STRUCT = re.compile(r"typedef struct (?:\w+ )?\{(.*?)\} (\w+);", re.DOTALL)

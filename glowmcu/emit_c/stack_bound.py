@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from glowmcu.emit_c.local_arrays import local_array_bytes
@@ -21,6 +21,7 @@ from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.ir.program import Buffer, Program, Run
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.stack_use import CoreStacks, FrameStacks, KernelStack
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from glowmcu.emit_c.c_text import unique_identifiers
 from glowmcu.emit_c.views import StepView
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.program import Program
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import PipelineEntry
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glowmcu.emit_c.cascade_text import PROGRESS
 from glowmcu.emit_c.streamed_input_view import arena_mark
 from glowmcu.emit_c.views import BufferView, StepView
 from glowmcu.ir.run_progress import RunProgress
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from glowmcu.emit_c.c_text import comment_text
 from glowmcu.emit_c.constant_pool import array_view
@@ -11,6 +10,7 @@ from glowmcu.emit_c.streamed_input_view import arena_mark
 from glowmcu.emit_c.views import ArrayView
 from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.program import Buffer, Program, StateBuffer
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import StateEntry
 
 #: Offset constant of the mark in the arena.

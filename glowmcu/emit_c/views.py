@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from glowmcu.emit_c.integrity import IntegrityView
 from glowmcu.emit_c.output_checks import CRC, CheckView
 from glowmcu.emit_c.placement_text import PlacementView, SectionView
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from glowmcu.emit_c.category_views import CategoryView

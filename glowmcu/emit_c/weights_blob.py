@@ -13,7 +13,6 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from glowmcu.emit_c.c_text import wrap_items
 from glowmcu.emit_c.integrity import Checked, CheckedBytes, CheckedPointer
 from glowmcu.emit_c.views import ArrayView
 from glowmcu.ir.kernel_code import ConstantArray
+from glowmcu.lazy_dataclass import dataclass
 
 #: "GLOW", low byte first.
 MAGIC = 0x574F4C47

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.facts.kept_bundle import KeptBundle, read_kept
 from glowmcu.given_paths import as_argument
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import LayerEntry, Manifest, TensorEntry
 from glowmcu.notebook import Card, Column, Shown
 from glowmcu.shell_words import quoted

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import LayerEntry, Manifest
 
 CODE = "code and parameters of layers"

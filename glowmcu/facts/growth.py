@@ -6,11 +6,11 @@ In exact arithmetic: what is exactly at the limit passes, one byte more does not
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
 from glowmcu.facts.bundle_diff import BundleDiff, Quantity
+from glowmcu.lazy_dataclass import dataclass
 
 #: What can be named, and what a limit without a name holds for; of a board without a model of
 #: cycles instructions stand for them.

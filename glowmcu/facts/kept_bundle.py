@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.errors import error
 from glowmcu.facts.document import FILE_NAME as FACTS
 from glowmcu.facts.document import Facts, read_facts
 from glowmcu.given_paths import is_there
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import FILE_NAME as MANIFEST
 from glowmcu.manifest import Manifest, read_manifest
 

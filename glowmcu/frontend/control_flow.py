@@ -9,11 +9,11 @@ since every tensor has one place in the arena.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import TensorType
+from glowmcu.lazy_dataclass import dataclass
 
 #: Subgraphs inside each other.
 MAX_DEPTH = 8

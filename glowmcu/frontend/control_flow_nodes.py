@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from glowmcu.ir.body import body_of
 from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
 from glowmcu.ir.interpreter import nodes_inside
 from glowmcu.ir.operation import Array, OperationError, Rounding
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.control_flow import If, Loop
 
 #: Trips that are counted at compile time, and nodes that are evaluated for it.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import TypeGuard
 
@@ -15,6 +14,7 @@ from glowmcu.discovery import Plugin, load_plugins, name_taken, wrong_type
 from glowmcu.errors import GlowmcuError
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, VerificationError
+from glowmcu.lazy_dataclass import dataclass
 
 #: What is read here, and by which suffix.
 _OWN = ("tflite", "onnx", "mlir")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from glowmcu.ir.operation import (
 )
 from glowmcu.ir.shared_constants import NO_BIAS
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType, element_type_of
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.comparison import Select
 
 MAX_RANK = 16

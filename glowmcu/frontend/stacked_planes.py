@@ -7,10 +7,10 @@ each group of channels for itself; each plane of the result is an image of the b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Operation, OperationError
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.padding import Pad
 from glowmcu.ops.shape import Reshape

@@ -5,8 +5,6 @@ Read from the records, so that a model that cannot be compiled is shown, too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glowmcu.frontend.formats import format_of_package
 from glowmcu.frontend.onnx.container import OnnxRecord, read_onnx_container
 from glowmcu.frontend.other_files import expect_no_other_format
@@ -14,6 +12,7 @@ from glowmcu.frontend.read_model import is_onnx
 from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord, read_container
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Constant
+from glowmcu.lazy_dataclass import dataclass
 
 Size = int | str | None
 #: What ONNX calls otherwise than all others do.

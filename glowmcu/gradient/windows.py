@@ -7,12 +7,12 @@ slice that is an image of the result's size, so that no image of all windows is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from glowmcu.gradient.builder import Builder
 from glowmcu.gradient.rules import NoGradient
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import Shape
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.padding import Pad
 from glowmcu.ops.slicing import Slice
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 
 from glowmcu.index_notation.decorators import read_schedules
@@ -27,6 +27,7 @@ from glowmcu.index_notation.statements import (
     Statement,
     subscripts,
 )
+from glowmcu.lazy_dataclass import dataclass
 
 _FORM = re.compile(r"(float32|int32)\s*\[([^\[\]]*)\]")
 _NAME = re.compile(r"[A-Za-z_]\w{0,19}", re.ASCII)

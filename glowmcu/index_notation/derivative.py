@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from glowmcu.index_notation.definition import read_definition
 from glowmcu.index_notation.expressions import FLOAT, INT, type_of
@@ -33,6 +33,7 @@ from glowmcu.index_notation.rewriting import (
 )
 from glowmcu.index_notation.spaces import Plan, Space
 from glowmcu.index_notation.statements import DefinitionError, Reduction, Statement, subscripts
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from glowmcu.index_notation.expressions import FLOAT
 from glowmcu.index_notation.rewriting import (
@@ -19,6 +18,7 @@ from glowmcu.index_notation.rewriting import (
     where,
 )
 from glowmcu.index_notation.statements import DefinitionError
+from glowmcu.lazy_dataclass import dataclass
 
 #: Of functions of one real number, from their operand, their result and its gradient.
 _REAL: Mapping[str, Callable[[ast.expr, ast.expr, ast.expr], ast.expr]] = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from glowmcu.index_notation.rewriting import number, over
 from glowmcu.index_notation.statements import subscripts
+from glowmcu.lazy_dataclass import dataclass
 
 #: Whole numbers by index: `2*t + d` has 2 and 1.
 Coefficients = Mapping[str, int]

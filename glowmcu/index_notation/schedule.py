@@ -16,10 +16,11 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from glowmcu.index_notation.expressions import INT, REAL
 from glowmcu.index_notation.spaces import Plan, Space
+from glowmcu.lazy_dataclass import dataclass
 
 #: Lanes that are tried, and accumulators and values that fit an FPU's or a core's registers.
 _LANES = (8, 4, 3, 2)

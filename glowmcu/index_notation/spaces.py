@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TypeVar
 
@@ -23,6 +23,7 @@ from glowmcu.index_notation.statements import (
     Statement,
     subscripts,
 )
+from glowmcu.lazy_dataclass import dataclass
 
 _T = TypeVar("_T")
 Shape = tuple[int, ...]

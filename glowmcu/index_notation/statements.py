@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from glowmcu.lazy_dataclass import dataclass
 
 Number = int | float
 #: What a decorator says of indices: how many at once, by `tile` and `unroll`; of `reorder` nothing.

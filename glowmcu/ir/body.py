@@ -7,7 +7,6 @@ other attributes do, and `graph` gives the passes what they work on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import Operation, OperationError
 from glowmcu.ir.types import TensorType
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ the application (`StreamedInput`): there the cascade waits until the next one co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from glowmcu.ir.instructions import Buffer, Run
 from glowmcu.ir.kernel_code import Overlap, RowCall, RowRule
 from glowmcu.ir.types import TensorType
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,12 @@ core has caches that the other does not see into, that holds of whole lines for 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from glowmcu.ir.kernel_code import KernelCode, Overlap, RowRule
+from glowmcu.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from glowmcu.ir.instructions import Buffer, Run

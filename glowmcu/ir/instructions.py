@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from glowmcu.ir.division import Division
@@ -11,6 +11,7 @@ from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import Overlap, RowSupport
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import TensorType
+from glowmcu.lazy_dataclass import dataclass
 
 #: Every root buffer starts on a multiple of this, so that kernels may load words.
 BUFFER_ALIGN = 4

@@ -8,11 +8,12 @@ Calls look alike for all kernels:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 
 
 class Coding(Enum):

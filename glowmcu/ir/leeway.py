@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from glowmcu.ir.exactness import exact_outputs
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import bind_inputs, stages_due, step_forgetting, step_graph
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.test_vectors import FLOAT_TOLERANCE
 
 #: Far above the rounding of float32, and far below where functions bend.

@@ -7,7 +7,6 @@ An operator is a frozen dataclass whose fields are its attributes; the classes l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.ir.value_range import ValueRange, full_range, range_of_data
+from glowmcu.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from glowmcu.ir.graph import Graph

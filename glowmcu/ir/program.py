@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from glowmcu.ir.cascade import Cascade
@@ -27,6 +27,7 @@ from glowmcu.ir.instructions import (
     aligned,
 )
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 
 __all__ = [
     "ARENA_ALIGN",

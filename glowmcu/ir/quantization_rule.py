@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
+
+from glowmcu.lazy_dataclass import dataclass
 
 
 class ResultRange(Enum):

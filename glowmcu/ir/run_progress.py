@@ -8,9 +8,9 @@ nothing in the arena becomes an address.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from glowmcu.ir.program import ARENA_ALIGN, Program, aligned
+from glowmcu.lazy_dataclass import dataclass
 
 _BYTES = 4
 

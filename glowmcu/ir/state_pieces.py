@@ -8,9 +8,9 @@ and after.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from glowmcu.ir.program import Buffer, Life, Program
+from glowmcu.lazy_dataclass import dataclass
 
 #: Bytes `[first, end)` of a buffer, and when they are alive.
 Piece = tuple[int, int, Life]

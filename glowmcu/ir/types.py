@@ -6,11 +6,12 @@ real = scale * (stored - zero_point); per channel if `Quantization.axis` is set.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
+
+from glowmcu.lazy_dataclass import dataclass
 
 Shape = tuple[int, ...]
 

@@ -6,13 +6,13 @@ intervals must hold for every input, so a kernel may rely on them and a pass may
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.types import TensorType
+from glowmcu.lazy_dataclass import dataclass
 
 Int64Array = npt.NDArray[np.int64]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.value_range import ValueRange, full_range, range_of_data
+from glowmcu.lazy_dataclass import dataclass
 
 ValueRanges = Mapping[Value, ValueRange | None]
 

@@ -14,13 +14,13 @@ bit; `benchmarks/vectors.md` says how well the estimate chooses.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.interpreter import Session, bind_inputs, nodes_inside, step_forgetting
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.test_vectors import pattern_tensor, vector_seed
 
 #: (bits quieter than full range, elements in a row that are alike as a power of two), the first

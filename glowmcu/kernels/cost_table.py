@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from glowmcu.cores import core, core_names
+from glowmcu.lazy_dataclass import dataclass
 
 TABLE_FILE = Path(__file__).with_name("cost_table.json")
 

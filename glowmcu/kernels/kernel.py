@@ -7,7 +7,7 @@ it costs, and (as `KernelCode`) which C function with which constants computes t
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, wraps
 from types import ModuleType
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
@@ -24,6 +24,7 @@ from glowmcu.ir.value_ranges import ValueRanges
 from glowmcu.kernels.cost_table import cost_table
 from glowmcu.kernels.memory_table import memory_table
 from glowmcu.kernels.memory_waits import MemoryWaits
+from glowmcu.lazy_dataclass import dataclass
 
 #: What a kernel module needs, from one place.
 __all__ = [

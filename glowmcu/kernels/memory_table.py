@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
 
 from glowmcu.kernels.cost_table import UnitCosts, costs_as
+from glowmcu.lazy_dataclass import dataclass
 
 TABLE_FILE = Path(__file__).with_name("memory_table.json")
 #: Of the caches that misses were counted with, which replaced the line used least recently.

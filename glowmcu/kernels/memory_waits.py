@@ -9,10 +9,9 @@ replays is exact about order and sets; this is for choosing, before there is any
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glowmcu.board import Board, CacheGeometry, MemoryTiming, SlowMemory
 from glowmcu.kernels.memory_table import LINE_BYTES, Misses, Traffic
+from glowmcu.lazy_dataclass import dataclass
 
 #: By the least size of the cache what it misses of code; beyond the last a model's loops fit.
 _WITH_PREFETCH = ((0, Traffic.JUMPS_256), (1024, Traffic.JUMPS_1K))

@@ -12,7 +12,7 @@ Source: Snell et al., Prototypical Networks, 2017.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from glowmcu.gradient.builder import Builder
 from glowmcu.ir.graph import Graph, State, Value
 from glowmcu.ir.rewriting import remove_dead_nodes
 from glowmcu.ir.types import ElementType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.learning.descent import Descent, learning_part
 from glowmcu.learning.features import UNSEEN, head_of, state_of
 from glowmcu.learning.layers import trained_layers

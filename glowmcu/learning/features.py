@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.errors import ExitCode, error
@@ -11,6 +9,7 @@ from glowmcu.gradient.builder import Builder
 from glowmcu.ir.graph import Graph, State, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, TensorType, element_type_of
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.learning.layers import trained_layers
 from glowmcu.learning.stage import (
     FLAG,

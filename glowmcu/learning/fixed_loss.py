@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glowmcu.errors import ExitCode, error
 from glowmcu.gradient.fixed.builder import FixedBuilder, FixedGradient, is_stored
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Operation, OperationError
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.learning.stage import FLAG, Names
 from glowmcu.ops.block_gradient import BITS, SHARED, gradient_type
 from glowmcu.ops.cast import Cast

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from glowmcu.errors import ExitCode, error
 from glowmcu.gradient.builder import Builder
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.types import ElementType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.comparison import Equal, Select
 from glowmcu.ops.elementwise import Maximum
 from glowmcu.ops.normalization import Softmax

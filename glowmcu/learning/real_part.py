@@ -7,7 +7,7 @@ clamps of fused activations are in real units, what only rescales is nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import Array, Operation
 from glowmcu.ir.shared_constants import no_bias
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.activation import Clip, Relu
 from glowmcu.ops.padding import Pad
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize

@@ -8,10 +8,11 @@ Source: Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Constant
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.parameter_step import StoredParameter
 
 #: Values of less than this share of the largest one are kept.

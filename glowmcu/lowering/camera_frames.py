@@ -10,13 +10,14 @@ pushed row by row. Where a frame is smaller than the image, it is cropped to its
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Operation, OperationError
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.lowering.model_border import with_border
 from glowmcu.ops.camera import CameraPixels, PixelFormat
 from glowmcu.ops.pooling import AveragePool2D

@@ -8,12 +8,12 @@ changes; inputs and outputs of the graph are whole.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Constant
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.lowering.channel_rules import (
     ChannelRule,
     Mask,

@@ -7,7 +7,7 @@ one takes the slice that fits.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.cast import Cast
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.copy import Copy

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from glowmcu.index_notation.places import Place, Subscript, factors
 from glowmcu.index_notation.rewriting import number, times
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.lowering.definition_terms import NotComposed, Term, Terms
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.elementwise import Add, Mul, Sub

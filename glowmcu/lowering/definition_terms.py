@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 
 import numpy as np
@@ -18,6 +18,7 @@ from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.operation import Array, Constant, Operation, Signature
 from glowmcu.ir.rewriting import Context
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.limits import tensor_bytes
 from glowmcu.ops.activation import Abs, Relu
 from glowmcu.ops.defined import Defined, DefinedFunction

@@ -9,7 +9,6 @@ then, and a layer is one call instead of several.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.rewriting import Context, rewrite
 from glowmcu.ir.types import Quantization
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import DepthwiseConv2D
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.slicing import Slice, Split

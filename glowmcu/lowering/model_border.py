@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Operation, Rounding, Signature
 from glowmcu.ir.rewriting import remove_dead_nodes
 from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.movement import Movement
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.ops.shape import Reshape

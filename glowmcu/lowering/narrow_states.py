@@ -8,9 +8,10 @@ does where the new rows come behind it first, and slices take parts of both toge
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.ir.graph import Graph, Node, State, Value
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.slicing import Slice
 

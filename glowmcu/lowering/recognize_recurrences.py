@@ -7,7 +7,7 @@ weights, and what the cell makes of their sums. As `recurrence` they have an int
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import constant
 from glowmcu.ir.rewriting import Context, rewrite
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.lowering.recurrent_cells import Cell, StepGraph, cell_of
 from glowmcu.ops.control_flow import Loop
 from glowmcu.ops.recurrence import USUAL_FUNCTIONS, Recurrence

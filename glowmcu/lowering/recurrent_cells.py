@@ -8,13 +8,13 @@ and write factors and terms in any order.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, Constant, Operation
 from glowmcu.ir.types import ElementType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.elementwise import Add, Mul, Sub
 from glowmcu.ops.gather import Gather
 from glowmcu.ops.joining import Concatenation

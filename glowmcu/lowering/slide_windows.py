@@ -12,7 +12,7 @@ A stream begins with a window of zeros (zero points), and states with what the m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -22,6 +22,7 @@ from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.interpreter import bind_inputs, step_graph
 from glowmcu.ir.operation import Array, Operation
 from glowmcu.ir.rewriting import remove_dead_nodes
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.lowering.passes import PASSES
 from glowmcu.lowering.window_input import window_input
 from glowmcu.lowering.window_rows import WINDOWED, Inner, of_rows, window_of, with_rows

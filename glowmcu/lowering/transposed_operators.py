@@ -6,11 +6,12 @@ op(transpose(x)) == transpose'(op'(x)). `moved` gives op' and the permutation of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from glowmcu.ir.operation import Operation, Signature
 from glowmcu.ir.types import Shape
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.broadcasting import ElementwiseOperation
 from glowmcu.ops.cast import Cast
 from glowmcu.ops.gather import Gather

@@ -9,12 +9,13 @@ axis is found.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import Shape
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.lowering.transpose_images import HW_TRANSPOSE, transposed
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.transpose import Transpose

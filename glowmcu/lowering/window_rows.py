@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.operation import Operation
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D, window_extent
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 

@@ -11,7 +11,7 @@ its results where these belong.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from glowmcu.cores import core
 from glowmcu.goals import Goal
@@ -21,6 +21,7 @@ from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.common.hooks import HOOKED
 from glowmcu.kernels.kernel import Cost, Target
 from glowmcu.kernels.selection.select import BodyPlan, Selection, code_bytes, select_kernels
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import aligned, plan_memory
 from glowmcu.ops.control_flow import If, Loop

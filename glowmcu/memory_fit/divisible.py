@@ -8,7 +8,7 @@ Of a second core that is another one, `Partner` says how much slower it computes
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from glowmcu.errors import GlowmcuError
@@ -19,6 +19,7 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.kernels.selection.pieces import band_code, channel_codes
 from glowmcu.kernels.selection.row_kernels import row_rules
 from glowmcu.kernels.selection.select import Selection
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memory_fit.partner import Partner, best_split
 from glowmcu.memplan.divide_rows import (
     Costs,

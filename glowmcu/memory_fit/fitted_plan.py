@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.run_progress import RunProgress
 from glowmcu.kernels.selection.select import Selection, code_bytes
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned
 
 #: Least cycles of a cascade on a Cortex-M4: per turn, and per byte of a row that moves up.

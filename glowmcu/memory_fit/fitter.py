@@ -7,7 +7,7 @@ scratch, with and without streaming; the goal and the budget say which of them i
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import islice
 
@@ -22,6 +22,7 @@ from glowmcu.kernels.selection.select import (
     SelectionMemory,
     select_kernels,
 )
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memory_fit.bodies import BodyPlanner
 from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.peak import around_peak, less_scratch, over_arena_budget

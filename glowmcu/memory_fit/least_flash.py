@@ -12,7 +12,7 @@ before; where the arena has no room for all, those stay coded that save most for
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from glowmcu.goals import Budgets
 from glowmcu.ir.graph import Node, Value
@@ -21,6 +21,7 @@ from glowmcu.kernels.kernel import Cost, Kernel
 from glowmcu.kernels.selection.choices import Candidates
 from glowmcu.kernels.selection.search import SIZE_SLOWDOWN, least_flash_set
 from glowmcu.kernels.selection.select import Selection, code_bytes
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memory_fit.coded_weights import coded, decoding_cycles
 from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.staging import Copy, largest_array, replanned, with_copies

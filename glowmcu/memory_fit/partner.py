@@ -6,12 +6,11 @@ kernel takes on either core by the table of costs, in time, not in cycles.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glowmcu.cores import Core
 from glowmcu.ir.instructions import BUFFER_ALIGN, Run
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.select import Selection
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memplan.divide_rows import share
 
 #: Cycles of cleaning or invalidating a line of a cache that the other core does not see.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.goals import Budgets, Goal
 from glowmcu.ir.graph import Node, Value
@@ -18,6 +18,7 @@ from glowmcu.ir.instructions import ARENA_ALIGN, BUFFER_ALIGN, POINTER_ALIGN, al
 from glowmcu.ir.kernel_code import ConstantArray, KernelCode, Parameters, StagedWeights
 from glowmcu.ir.program import Cascade, Program
 from glowmcu.kernels.selection.select import Selection
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.peak import tops
 from glowmcu.memplan.build_program import build_program

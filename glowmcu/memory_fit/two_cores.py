@@ -11,7 +11,7 @@ take other ways that cost few cycles for what they gain, until it fits.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from glowmcu.goals import Budgets
@@ -22,6 +22,7 @@ from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.program import Instruction, Program
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ir.verify_program import verify_program
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memory_fit.divisible import Divisible, Way, divisible, with_other_kernels
 from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.partner import Partner

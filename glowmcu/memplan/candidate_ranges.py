@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from glowmcu.ir.instructions import Buffer, ViewRole
 from glowmcu.ir.program import Program, Run
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memplan.planned_cascades import PlannedCascade
 from glowmcu.memplan.row_flow import flow_of, support_of
 from glowmcu.memplan.streamed_input import streamed_image

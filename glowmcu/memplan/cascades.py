@@ -9,12 +9,12 @@ work.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate
 
 from glowmcu.ir.instructions import Buffer, aligned
 from glowmcu.ir.program import Program
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memplan.candidate_ranges import CandidateRange, CandidateRanges
 from glowmcu.memplan.liveness import live_bytes
 from glowmcu.memplan.overlap import Relation, relations

@@ -14,11 +14,11 @@ show what the other writes, no line of them is written by both in a phase.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import ceil, floor
 
 from glowmcu.ir.division import Bytes, Phase, Place, Turn, meet
 from glowmcu.ir.kernel_code import RowRule
+from glowmcu.lazy_dataclass import dataclass
 
 #: Whether a kernel may write units [first, end) with its operand `number` `gap` bytes above them.
 Promise = Callable[[int, int, int, int], bool]

@@ -5,13 +5,13 @@ Turns are counted from 0 in the order in which they come. Flows of equal stages 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.kernel_code import RowRule
+from glowmcu.lazy_dataclass import dataclass
 
 Ints = npt.NDArray[np.int64]
 

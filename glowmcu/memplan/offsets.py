@@ -7,10 +7,11 @@ so far into the first of them that another line begins where the cores meet in i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from glowmcu.ir.program import BUFFER_ALIGN, Buffer, Program, aligned
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memplan.overlap import Relation, relations
 from glowmcu.memplan.placement import Block, Sharing, problem
 from glowmcu.memplan.search_offsets import Found, search_offsets

@@ -9,10 +9,11 @@ less the bytes of an operand that it may overwrite.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from glowmcu.ir.program import Buffer, Program, Run, ViewRole, aligned
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memplan.reuse_in_place import overwritable
 
 #: Bit of a run that never happens: it keeps outputs and kept inputs alive.

@@ -7,12 +7,12 @@ of forbidden offset differences, which take the place of "share no byte" for the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.program import Buffer, Program, Run, ViewRole, aligned
 from glowmcu.ir.state_pieces import state_pieces
+from glowmcu.lazy_dataclass import dataclass
 
 #: Open interval of offset differences.
 Interval = tuple[int, int]

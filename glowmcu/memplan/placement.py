@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from glowmcu.ir.program import BUFFER_ALIGN, aligned
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

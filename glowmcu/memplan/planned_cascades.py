@@ -7,13 +7,14 @@ same: their facts are found once, for all layers of a network that repeat and fo
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
 
 from glowmcu.ir.instructions import Buffer, aligned
 from glowmcu.ir.kernel_code import Overlap, RowCall
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memplan.overlap import Relation, forbidden_differences
 from glowmcu.memplan.row_flow import Flow, FlowStage, support_of
 

@@ -7,10 +7,11 @@ sharing depends on the order and the best order on what is shared, so both are t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from glowmcu.ir.program import ARENA_ALIGN, Program, aligned
 from glowmcu.ir.verify_program import verify_program
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memplan.cascades import NEVER, Partition
 from glowmcu.memplan.instructions import insert_lifetimes
 from glowmcu.memplan.liveness import live_bytes, peak_bytes, peak_with_input

@@ -8,7 +8,6 @@ below an input the result may start.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from glowmcu.ir.instructions import Buffer, Run
 from glowmcu.ir.kernel_code import RowCall, RowRule, RowSupport
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memplan.flow_times import FlowTimes, Read, StageReads, first_needed, flow_times
 
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from glowmcu.ir.program import Program
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memplan.instructions import arranged
 from glowmcu.memplan.order_model import OrderModel, indices
 

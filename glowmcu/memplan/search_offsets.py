@@ -7,8 +7,8 @@ and counts, never a clock.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memplan.exact_offsets import exact_placement
 from glowmcu.memplan.placement import FirstFit, Placement, Problem, first_fit
 

@@ -9,12 +9,13 @@ a strip's layer is a layer with a narrower image, padded only where the image en
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Constant, Operation
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D, window_extent
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D

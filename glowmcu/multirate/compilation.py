@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from glowmcu.compilation import Compilation, Options, Prepared
@@ -15,6 +15,7 @@ from glowmcu.errors import GlowmcuError, error
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.graph import Graph
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.lowering import materialize_states
 from glowmcu.lowering.passes import lower
 from glowmcu.manifest import PipelineEntry, StageEntry

@@ -24,12 +24,12 @@ import importlib
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.labels import checked_labels
+from glowmcu.lazy_dataclass import dataclass
 
 # The standard library has the TOML reader since Python 3.11; `tomli` is the same code before that.
 _TOML = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")

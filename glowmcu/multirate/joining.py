@@ -9,11 +9,12 @@ before it ran.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.ir.graph import Graph, Node, Rate, State, Value
 from glowmcu.ir.operation import Constant, Rounding
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.multirate.decision import decision_graph
 from glowmcu.multirate.description import DecisionDescription, Description, StageDescription
 from glowmcu.multirate.stage_graphs import StageGraph, Window, held, overlapping, queue, window_of

@@ -8,7 +8,7 @@ so that no pass moves work from one rate to another.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.ir.graph import Graph, Node, Rate, State, Value
 from glowmcu.ir.operation import Array, Operation
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.ops.shape import Reshape

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from glowmcu.ir.equality import operation_key
 from glowmcu.ir.graph import Graph, Node, Value, VerificationError
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Constant, OperationError, constant
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.open_size.blending import Irregular, blended
 from glowmcu.open_size.sliced_constants import with_slices
 from glowmcu.ops.copy import Copy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from glowmcu.emit_c.size_text import Uneven
 from glowmcu.emit_c.sized_codes import begins_with, evened, sharing
@@ -16,6 +16,7 @@ from glowmcu.kernels.kernel import Kernel, Site, Target, site_of
 from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.kernels.selection.select import Selection, select_kernels
 from glowmcu.kernels.selection.transposed_variants import untransposed
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.open_size.graphs import OpenGraphs
 
 

@@ -9,7 +9,6 @@ RELU_N1_TO_1 and RELU_0_TO_1) in float32.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
@@ -18,6 +17,7 @@ import numpy as np
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.broadcasting import (
     ElementwiseOperation,
     expect_quantized,

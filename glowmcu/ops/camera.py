@@ -8,13 +8,13 @@ blue by ITU-R BT.601 in 1/256.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.registry import operation
 
 

@@ -7,7 +7,6 @@ rows of operands are handed in one a trip, rows of results are collected.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from glowmcu.ir.graph import Graph, VerificationError
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.registry import operation
 
 #: A loop that data end is given up here: it may be one that never ends. One around other loops is

@@ -7,7 +7,7 @@ Source: TensorFlow Lite `reference/integer_ops/{conv,depthwise_conv}.h`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Row
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import Int64Array, ValueRange
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.accumulator_range import conv_2d_range, depthwise_conv_2d_range
 from glowmcu.ops.fixed_point import exact_float
 from glowmcu.ops.real import clamp_float

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
@@ -14,6 +13,7 @@ from glowmcu.index_notation import DefinitionError, Plan, plan_of
 from glowmcu.index_notation.meaning import results
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.types import Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.limits import tensor_bytes
 from glowmcu.ops.real_functions import RealFunction
 from glowmcu.ops.registry import operation

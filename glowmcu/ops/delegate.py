@@ -7,13 +7,13 @@ that the interpreter, the verifier and the planner see one node with operands an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glowmcu.ir.body import Body
 from glowmcu.ir.graph import Graph, VerificationError
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.registry import operation
 
 

@@ -8,7 +8,6 @@ Source: TensorFlow Lite `reference/integer_ops/{add,mul}.h`, `reference/{sub,pre
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ir.value_range import ValueRange
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.broadcasting import (
     ElementwiseOperation,
     expect_quantized,

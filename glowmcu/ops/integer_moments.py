@@ -12,13 +12,13 @@ with f >= 4, and 2^-25 of the result for the root: together below 0.6 steps.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.operation import Array, OperationError
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.fixed_point import Int64Array, saturate
 
 UInt64Array = npt.NDArray[np.uint64]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.types import Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.movement import Copy, Movement, whole
 from glowmcu.ops.registry import operation
 

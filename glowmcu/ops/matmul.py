@@ -7,7 +7,6 @@ Source: TensorFlow Lite `reference/integer_ops/fully_connected.h`, `reference/ba
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Sig
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import Int64Array, ValueRange
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.accumulator_range import fully_connected_range
 from glowmcu.ops.fixed_point import Requantization, exact_float, requantization, saturate
 from glowmcu.ops.real import clamp_float, verify_float

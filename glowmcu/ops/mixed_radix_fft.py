@@ -11,11 +11,11 @@ TensorFlow Lite Micro (`third_party/kissfft`), in which other factors end the pr
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 
 #: Smallest and largest number of real samples.
 SHORTEST, LONGEST = 4, 2**16

@@ -7,12 +7,11 @@ could not hold: it is an exact sum of 64 bits inside of the operator (`integer_m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.integer_moments import RowScale, normalized, row_scale
 from glowmcu.ops.normalization import AlongLastAxis
 from glowmcu.ops.real import verify_float

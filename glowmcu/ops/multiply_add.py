@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, Rounding, Signature
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.broadcasting import ElementwiseOperation
 from glowmcu.ops.real import verify_float
 from glowmcu.ops.registry import operation

@@ -8,12 +8,12 @@ Source: onnxruntime's `multiclass_probability`, which stops where this does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.real import verify_float
 from glowmcu.ops.registry import operation
 

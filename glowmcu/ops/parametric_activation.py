@@ -6,12 +6,12 @@ simpler operators would have to be quantized in between.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.real_functions import RealFunction
 from glowmcu.ops.registry import operation
 

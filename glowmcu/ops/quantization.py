@@ -6,13 +6,13 @@ Source: TensorFlow Lite `reference/{requantize,quantize,dequantize}.h`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.broadcasting import ElementwiseOperation, expect_representable, largest_offset
 from glowmcu.ops.elementwise import Scale
 from glowmcu.ops.fixed_point import (

@@ -7,12 +7,12 @@ function of the real number that a stored value stands for, in float32. It is lo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, Rounding, Signature
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.activation import UnaryFunction
 from glowmcu.ops.fixed_point import saturate
 from glowmcu.ops.real import erf

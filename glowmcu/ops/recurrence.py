@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Protocol
 
@@ -22,6 +21,7 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, StateRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.activation import UnaryFunction
 from glowmcu.ops.recurrence_cells import CELLS, CellFunction, RealLayer
 from glowmcu.ops.recurrence_integers import IntegerLayer, step_scales, verify_integers

@@ -8,12 +8,12 @@ rounds its state once a step: h' = (z h + (1 - z) n) with a sum of 32 bits.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.fixed_point import (
     INT32_MAX,
     INT32_MIN,

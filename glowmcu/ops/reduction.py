@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Sig
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.broadcasting import expect_quantized, largest_offset
 from glowmcu.ops.fixed_point import Requantization, quantize_multiplier, rises, saturate
 from glowmcu.ops.ranges import at_extremes, unrestricted

@@ -7,13 +7,13 @@ is every kind of separable interpolation, an axis at a time: linear, cubic, anti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.equality import operation_key
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.real import verify_float
 from glowmcu.ops.registry import operation
 

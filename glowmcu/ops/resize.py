@@ -6,7 +6,7 @@ Source: TensorFlow Lite `reference/{resize_bilinear,resize_nearest_neighbor}.h`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Row
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Pair
 from glowmcu.ops.fixed_point import Int64Array
 from glowmcu.ops.registry import operation

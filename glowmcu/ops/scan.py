@@ -6,13 +6,13 @@ Source: TensorFlow Lite `reference/{arg_min_max,cumsum}.h`, TFLM `micro/kernels/
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.broadcasting import expect_quantized, largest_offset
 from glowmcu.ops.fixed_point import (
     INT32_MAX,

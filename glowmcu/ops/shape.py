@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.ranges import at_extremes
 from glowmcu.ops.registry import operation
 

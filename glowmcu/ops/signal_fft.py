@@ -7,12 +7,12 @@ Source: TensorFlow Lite Micro `signal/micro/kernels/{rfft,irfft}.cc`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.mixed_radix_fft import (
     LONGEST,
     SHORTEST,

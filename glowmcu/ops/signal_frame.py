@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.registry import operation
 
 

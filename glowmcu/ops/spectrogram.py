@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, StateRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.mixed_radix_fft import is_transformable, radices
 from glowmcu.ops.registry import operation
 from glowmcu.ops.spectrogram_features import Features, features_of

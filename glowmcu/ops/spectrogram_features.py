@@ -8,13 +8,14 @@ segments; a feature's scale is a constant that is added to them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.operation import Array, OperationError, Signature
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.signal_filter_bank import log_table
 
 if TYPE_CHECKING:

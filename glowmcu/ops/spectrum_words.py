@@ -11,11 +11,11 @@ int16 it leaves a quiet frame few bits, and of int32 its products of 64 bits cos
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.mixed_radix_fft import Complex, radices
 
 #: What stays below 2^30 has room for a sum of two, and for what rounding adds.

@@ -6,12 +6,12 @@ Glow's operator stacking: a straight-line program on one element, meaning what i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.broadcasting import broadcast_shape, overwritable_operands, row_windows
 from glowmcu.ops.registry import operation
 

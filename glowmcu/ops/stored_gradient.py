@@ -8,13 +8,13 @@ scale of a channel. By what the layer reads: dL/dx = sum(dL/dsum w).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import Int64Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.block_gradient import (
     BITS,
     SHARED,

@@ -8,12 +8,12 @@ Source: TensorFlow Lite Micro `micro/kernels/svdf_common.cc`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.fixed_point import (
     Int64Array,
     Requantization,

@@ -11,13 +11,13 @@ Source: TensorFlow Lite `reference/integer_ops/{logistic,tanh}.h`, `internal/com
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops import gemmlowp, wide_sigmoid
 from glowmcu.ops.activation import UnaryFunction
 from glowmcu.ops.broadcasting import expect_representable

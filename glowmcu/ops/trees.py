@@ -9,7 +9,7 @@ Source: ONNX-ML's TreeEnsemble, onnxruntime's `tree_ensemble_common.h`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from glowmcu.ir.equality import operation_key
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.registry import operation
 
 #: What features may be stored as; quantized ones stand for the real numbers that they mean.

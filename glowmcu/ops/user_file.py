@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glowmcu.custom_c import CustomFile, Number
 from glowmcu.ir.operation import Operation
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ Source: TensorFlow Lite `reference/integer_ops/{logistic,tanh}.h`, `internal/com
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Signature
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.wide import expect_symmetric
 
 #: An argument is rescaled to this many steps a unit: 24 table entries of 512 steps.

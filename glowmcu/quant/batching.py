@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Array, Constant, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.lstm import Lstm
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Slice

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from enum import Enum
 from typing import Any, TypeVar, get_args
 
 from glowmcu.argument_types import fields_checked
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.name_lists import names_text, read_names
 from glowmcu.option_words import (
     BitsWord,

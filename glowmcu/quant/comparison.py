@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from glowmcu.errors import error
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quant.own_errors import limits_of, masked_of, own_errors, reached, sites_of
 from glowmcu.quant.profile import tensor_names
 from glowmcu.quant.sample_source import evenly_picked

@@ -8,7 +8,7 @@ QUANTIZE, DEQUANTIZE and requantization once, where another form is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from glowmcu.ir.operation import Array, Constant, Operation, OperationError, con
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.shared_constants import source_of_stored
 from glowmcu.ir.types import ElementType, Quantization, TensorType, element_type_of
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.ops.stored_attributes import with_stored_attributes
 from glowmcu.quant.formats import Formats

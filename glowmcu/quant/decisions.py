@@ -8,13 +8,13 @@ else. A closing logistic function decides each score against a half.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.transpose import Transpose
 
 #: What gives scores of classes that exclude each other.

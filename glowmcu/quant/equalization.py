@@ -16,12 +16,13 @@ Source: Nagel et al. 2019, arXiv 1906.04721; with activations as in Xiao et al. 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, constant
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import DepthwiseConv2D
 from glowmcu.ops.real import FLOAT_MAX
 from glowmcu.quant.linear_layers import group_count, is_linear

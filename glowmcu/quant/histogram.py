@@ -9,13 +9,13 @@ minimum and maximum have to be interpolated when the range grows.)
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 
 #: Most bins of a histogram; at least half of them lie within the range.
 BIN_COUNT = 2048

@@ -11,7 +11,6 @@ import json
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 from glowmcu import installation, limits
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 
 _TOML = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")

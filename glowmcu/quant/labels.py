@@ -7,13 +7,13 @@ come to. `tune` is what searches by them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quant.data_sets import rows_of
 from glowmcu.quant.decisions import decisions_of
 

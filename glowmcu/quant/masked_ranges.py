@@ -8,13 +8,14 @@ constant, an input, or computed from one, such as (1 - m) * -1e4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, Constant
 from glowmcu.ir.quantization_rule import ResultRange
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.comparison import Select
 from glowmcu.ops.elementwise import Add, Sub
 from glowmcu.ops.normalization import Softmax

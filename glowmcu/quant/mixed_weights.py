@@ -10,12 +10,13 @@ arXiv 2006.10518 (single layers' losses add up).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.ir.graph import Graph, Node
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.number_text import count
 from glowmcu.quality import LayerBitsEntry
 from glowmcu.quant.automatic import Needs, Part, Trial, joined, parts_of

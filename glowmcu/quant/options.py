@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from enum import Enum
 from typing import Any, TypeVar
 
 from glowmcu.errors import error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quant.ranges import Calibration, Method
 from glowmcu.quant.schemas import Schema
 

@@ -8,12 +8,12 @@ exclude each other and chances are of one kind, and none of them is too small.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.quantization import Dequantize
 from glowmcu.ops.shape import Reshape

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from glowmcu.errors import error
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array, Constant
 from glowmcu.ir.types import ElementType, Shape
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.notebook import Card, Column, Shown
 from glowmcu.number_text import count
 from glowmcu.quant.histogram import Histogram, merge_histograms

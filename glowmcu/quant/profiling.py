@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from glowmcu.errors import error
 from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
 from glowmcu.ir.interpreter import bind_inputs
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quant.batching import batched, batches_agree, stacked
 from glowmcu.quant.histogram import histogram_of
 from glowmcu.quant.missing_values import filled, values_with_missing

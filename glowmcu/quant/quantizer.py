@@ -13,11 +13,12 @@ everything is done again without it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from glowmcu.errors import error
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.types import ElementType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.real_functions import Square
 from glowmcu.quant.convert import convert_graph
 from glowmcu.quant.equalization import equalize

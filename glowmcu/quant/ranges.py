@@ -6,13 +6,13 @@ All methods but `minmax` give up rare large values for finer steps; they look at
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quant.histogram import BIN_COUNT, Histogram, coarsened
 from glowmcu.quant.profile import TensorProfile
 from glowmcu.quant.schemas import INT8_MAX, INT8_MIN, Schema, choose_parameters

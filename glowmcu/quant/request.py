@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from glowmcu.ir.graph import Graph
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quality import QualityEntry
 from glowmcu.quant.choices import options_text
 from glowmcu.quant.options import QuantizationOptions

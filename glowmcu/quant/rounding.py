@@ -12,12 +12,13 @@ Source: Nagel et al. 2019, arXiv 1906.04721 (bias correction); 2020, arXiv 2004.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quant.clipping import clipped_scales, scales_matrix
 from glowmcu.quant.convert import LayerConstants, Refinement, nearest
 from glowmcu.quant.int8_partition import Rules

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from glowmcu.errors import error
 from glowmcu.given_paths import is_folder
 from glowmcu.ir.graph import Graph
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quant.data_sets import as_array, columns_of, items_of
 from glowmcu.quant.images import Preprocessing, with_images
 from glowmcu.quant.sample_files import RECORDING_SUFFIXES, SINGLE_SUFFIXES, is_data, read_samples

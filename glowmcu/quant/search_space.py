@@ -9,8 +9,9 @@ rounding is left out: a profile alone could not make the same model again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.ranges import Calibration, Method
 

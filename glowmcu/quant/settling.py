@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.ir.graph import Graph
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quality import LayerBitsEntry, Origin, TriedEntry
 from glowmcu.quant.automatic import Needs, choose
 from glowmcu.quant.judgement import Judge, judge_of

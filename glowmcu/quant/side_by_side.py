@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +18,7 @@ from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
 from glowmcu.ir.interpreter import bind_inputs
 from glowmcu.ir.operation import Array, Constant, Rounding, Signature
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.quantization import Quantize
 from glowmcu.quant.batching import batched, batches_agree, stacked
 from glowmcu.quant.int8_partition import is_conversion

@@ -10,13 +10,14 @@ What is not recognised stays as it was, and float.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, OperationError, constant
 from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.signal_fft import Rfft
 from glowmcu.ops.spectrogram import Spectrogram

@@ -7,13 +7,13 @@ which sample every element is; the farthest value of which frame f has those fro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.elementwise import Mul
 from glowmcu.ops.gather import Gather
 from glowmcu.quant.spectrum_traces import moved, moves

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, Operation, Rounding
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.division import Div, Pow
 from glowmcu.ops.elementwise import Add, Arithmetic, Maximum, Minimum, Mul, Sub

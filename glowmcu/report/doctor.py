@@ -11,7 +11,6 @@ import importlib.util
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rich.markup import escape
 from rich.table import Table
@@ -19,6 +18,7 @@ from rich.table import Table
 from glowmcu import installation
 from glowmcu.board import find_board
 from glowmcu.cores import core
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.report.tables import plain_table
 from glowmcu.verify import flash, toolchain
 from glowmcu.verify.executors import executor

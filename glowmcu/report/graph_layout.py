@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from glowmcu.lazy_dataclass import dataclass
 
 #: Of a node, and of the room between two, in pixels.
 WIDTH, HEIGHT = 176, 44

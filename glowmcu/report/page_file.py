@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.api.given_bundle import BundleGiven, loaded_bundle
 from glowmcu.argument_types import arguments_checked
 from glowmcu.errors import error
 from glowmcu.file_writing import write_text_file
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.notebook import html
 from glowmcu.report.page import report_page
 

@@ -8,13 +8,13 @@ what is shown looks and is escaped as the rest of the page.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeGuard
 
 from glowmcu.bundle import Bundle
 from glowmcu.discovery import Plugin, load_plugins, wrong_type
 from glowmcu.errors import GlowmcuError
 from glowmcu.facts.document import Facts
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

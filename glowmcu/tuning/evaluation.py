@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,7 @@ from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.select import Selection, code_bytes, select_kernels
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.lowering.passes import lower
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, aligned, plan_memory

@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from glowmcu.errors import error
 from glowmcu.kernels.selection.choices import KernelChoices
+from glowmcu.lazy_dataclass import dataclass
 
 _FORMAT = "glowmcu-kernels-1"
 _HINT = "make the choices again: glowmcu tune --kernels MODEL"

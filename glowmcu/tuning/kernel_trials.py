@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,7 @@ from glowmcu.ir.value_range import ValueRange
 from glowmcu.kernels.kernel import Site, Target
 from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.kernels.selection.select import select_kernels
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, aligned, plan_memory

@@ -8,7 +8,7 @@ keeps nothing: what is measured goes to the cache here, so that what breaks off 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.board import Board
 from glowmcu.compilation import Compilation, Options
@@ -19,6 +19,7 @@ from glowmcu.ir.value_ranges import value_ranges
 from glowmcu.kernels.kernel import Target, load_kernels, site_of
 from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.kernels.selection.select import Selection
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.memory_fit import fit_memory
 from glowmcu.pipeline import compile_model
 from glowmcu.tuning.kernel_cache import KernelCache

@@ -14,9 +14,10 @@ from __future__ import annotations
 import bisect
 import itertools
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.ranges import Calibration, Method
 from glowmcu.quant.schemas import Schema

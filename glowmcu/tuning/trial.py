@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quant.options import QuantizationOptions, options_of, options_record
 
 #: What an output without any error counts as.

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.tuning.evaluation import Evaluator, Job
 from glowmcu.tuning.search import Search, Stage, search

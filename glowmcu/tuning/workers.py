@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
 from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.lazy_dataclass import dataclass
 
 _Given = TypeVar("_Given")
 _Ready = TypeVar("_Ready")

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from glowmcu.delegated import DelegationEntry
 from glowmcu.errors import error
 from glowmcu.host_compiler import expect_compiler
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest
 from glowmcu.resources import find_resource
 from glowmcu.verify.comparison import difference

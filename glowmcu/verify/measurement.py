@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy.typing as npt
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest, TensorEntry
 from glowmcu.number_text import between
 

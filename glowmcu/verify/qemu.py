@@ -12,13 +12,13 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu import installation
 from glowmcu.board import Board, find_board
 from glowmcu.cores import Core, core
 from glowmcu.errors import error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest, read_manifest
 from glowmcu.verify import toolchain
 from glowmcu.verify.firmware import (

@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from glowmcu import installation
 from glowmcu.cores import Core, foreign_core
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.given_paths import as_argument
+from glowmcu.lazy_dataclass import dataclass
 
 GCC_VARIABLE = "GLOWMCU_ARM_GCC"
 DEFAULT_GCC = "arm-none-eabi-gcc"

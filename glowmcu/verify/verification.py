@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from glowmcu.errors import error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest, TensorEntry
 from glowmcu.test_vectors import FLOAT_TOLERANCE, Digest, Expected, Sample, pattern_tensor
 from glowmcu.verify.comparison import difference

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from glowmcu.errors import error
 from glowmcu.given_once import given_once
+from glowmcu.lazy_dataclass import dataclass
 
 _NUMBER = r"(?:0|[1-9]\d{0,8})"
 _WORD = r"(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)"

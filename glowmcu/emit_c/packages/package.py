@@ -10,13 +10,14 @@ import difflib
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from glowmcu.discovery import enter, import_members
 from glowmcu.emit_c.packages.details import PackageDetails
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import BundleView
 from glowmcu.errors import error
+from glowmcu.lazy_dataclass import dataclass
 
 #: Packages of every bundle.
 ALWAYS = ("cmake",)

@@ -7,13 +7,12 @@ result's. A mean and a convolution have scales of their own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.frontend.onnx.pair_forms import Form
 from glowmcu.ir.operation import Array, Operation
 from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import DepthwiseConv2D
 from glowmcu.ops.pooling import AveragePool2D
 from glowmcu.ops.reduction import Mean

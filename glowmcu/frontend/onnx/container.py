@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from glowmcu.frontend.onnx.parsing import import_onnx, parsed_model, readable
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
+from glowmcu.lazy_dataclass import dataclass
 
 OLDEST_OPSET = 5
 _MAX_RANK = 16

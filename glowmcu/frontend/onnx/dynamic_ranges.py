@@ -8,9 +8,10 @@ real values, which is computed here: exacter, far less work, and samples make in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord
+from glowmcu.lazy_dataclass import dataclass
 
 _DOMAIN = "ai.onnx"
 _PRODUCTS = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}

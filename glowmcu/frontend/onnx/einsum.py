@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from glowmcu.frontend.onnx.spatial import reshaped
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import Shape
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.elementwise import Mul
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 from glowmcu.ops.reduction import Sum

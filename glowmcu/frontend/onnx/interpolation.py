@@ -7,12 +7,11 @@ float32 as in onnxruntime: halves must fall on the same side.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 
 #: Longest axis; also bounds what tables take.
 LARGEST_SIZE = 2**15 - 1

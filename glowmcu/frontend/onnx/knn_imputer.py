@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from glowmcu.frontend.onnx.composed import MICROSOFT
 from glowmcu.frontend.onnx.container import tensor_data
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 
 _DOMAIN, _COLUMN = "local_domain", "knn_imputer_column"
 #: Operands of a column's function.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, Constant, Signature
 from glowmcu.ir.rewriting import remove_dead_nodes
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.cast import Cast
 from glowmcu.ops.elementwise import Add
 from glowmcu.ops.gather import Gather

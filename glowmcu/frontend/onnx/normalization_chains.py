@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from glowmcu.frontend.onnx.pair_forms import Form, around_zero
 from glowmcu.frontend.onnx.weights_of_pairs import PairConstants
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.elementwise import Add, Mul, Sub
 from glowmcu.ops.moments import MeanVarianceNormalization
 from glowmcu.ops.shape import Reshape

@@ -6,12 +6,13 @@ that are wider, twice as wide at most, and ends where the file's own type does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.gather import Gather, GatherElements, GatherNd
 from glowmcu.ops.movement import Movement
 from glowmcu.ops.normalization import LogSoftmax

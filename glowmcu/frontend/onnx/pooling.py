@@ -7,7 +7,6 @@ the first. Its windows clipped to the image are products of the axes' own, so me
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
@@ -26,6 +25,7 @@ from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Padding, Pair
 from glowmcu.ops.padding import Pad
 from glowmcu.ops.pooling import AveragePool2D, LpPool2D, MaxPool2D, MaxPoolIndices2D

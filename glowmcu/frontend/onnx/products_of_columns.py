@@ -7,7 +7,7 @@ features. All first factors are gathered, all second ones, and so on, 1 where th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.rewriting import Context, rewrite
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.cast import Cast
 from glowmcu.ops.elementwise import Mul
 from glowmcu.ops.gather import Gather

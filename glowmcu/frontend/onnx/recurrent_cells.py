@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from glowmcu.frontend.onnx.spatial import reshaped
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.elementwise import Add, Mul, Sub
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glowmcu.ir.types import Shape
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

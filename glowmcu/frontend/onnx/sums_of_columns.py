@@ -8,7 +8,7 @@ file's order, so that the numbers stay what they were.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.rewriting import Context, rewrite
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.activation import Neg
 from glowmcu.ops.cast import Cast
 from glowmcu.ops.elementwise import Add, Mul, Sub

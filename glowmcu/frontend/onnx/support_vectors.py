@@ -5,7 +5,6 @@ Source: ONNX-ML's definitions, and where they say nothing onnxruntime's `svmclas
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -20,6 +19,7 @@ from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.activation import Neg
 from glowmcu.ops.cast import Cast
 from glowmcu.ops.comparison import Greater, LogicalNot, Select

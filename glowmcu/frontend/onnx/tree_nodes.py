@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from glowmcu.frontend.graph_builder import expect_few
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.trees import MOST_NODES, TreeEnsemble, laid_out
 
 #: What a leaf adds: targets and weights.

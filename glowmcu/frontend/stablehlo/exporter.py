@@ -7,7 +7,6 @@ Source: StableHLO specification (https://openxla.org/stablehlo/spec).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -21,6 +20,7 @@ from glowmcu.ir.text.attribute_text import AttributePrinter, braced
 from glowmcu.ir.text.syntax import print_function, print_operation
 from glowmcu.ir.text.type_text import print_type
 from glowmcu.ir.types import ElementType, Shape, TensorType, element_type_of
+from glowmcu.lazy_dataclass import dataclass
 
 ExportFunction = Callable[["Export", Node], None]
 _EXPORTERS: dict[type[Operation], ExportFunction] = {}

@@ -5,10 +5,11 @@ Source: TensorFlow Lite's schema.fbs, `BlockwiseQuantization`, which the package
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from flatbuffers.number_types import Int32Flags
+
+from glowmcu.lazy_dataclass import dataclass
 
 #: Member of the union QuantizationDetails, and the places of the table's fields.
 _BLOCKWISE = 2

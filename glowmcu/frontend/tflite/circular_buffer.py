@@ -6,8 +6,6 @@ Source: `micro/kernels/circular_buffer{,_common}.cc`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.frontend.run_end import end_unless, first_value
@@ -18,6 +16,7 @@ from glowmcu.frontend.tflite.operands import operands
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.comparison import Equal, Select
 from glowmcu.ops.elementwise import Sub
 from glowmcu.ops.joining import Concatenation

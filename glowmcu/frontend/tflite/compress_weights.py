@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
@@ -24,6 +23,7 @@ from glowmcu.frontend.tflite.compressed_tensors import (
 )
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import TensorType
+from glowmcu.lazy_dataclass import dataclass
 
 #: By how many bits a table of codes is looked up.
 _LOOKED_UP_BITS = 6

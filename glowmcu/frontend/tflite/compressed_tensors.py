@@ -10,13 +10,13 @@ Source: TensorFlow Lite Micro's `micro/compression/decode.py` and `micro/kernels
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import TensorType
+from glowmcu.lazy_dataclass import dataclass
 
 METADATA_BYTES = 16
 LUT, HUFFMAN, PRUNING = 0, 1, 2

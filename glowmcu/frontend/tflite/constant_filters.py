@@ -6,12 +6,13 @@ are the greatest of the layer: those that int8 does not hold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, Rounding, Signature
 from glowmcu.ir.value_range import Int64Array, ValueRange
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.accumulator_range import conv_2d_range, depthwise_conv_2d_range
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.ranges import requantized

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from glowmcu.frontend.tflite.blocks import Blocks, blocks_of
 from glowmcu.frontend.tflite.schema import schema_names, tflite
 from glowmcu.frontend.tflite.sparsity import dense
 from glowmcu.ir.types import Shape
+from glowmcu.lazy_dataclass import dataclass
 
 MAX_RANK = 8
 #: Where an operator code has its number, in the table of its fields.

@@ -5,7 +5,6 @@ are refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from glowmcu.frontend.tflite.variable_tensors import (
 )
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.lstm import GATES, Lstm
 from glowmcu.ops.transpose import Reverse
 

@@ -7,12 +7,13 @@ Keras' recurrent layers that return sequences are written so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from glowmcu.frontend.tflite.container import ModelRecord, OperatorRecord
 from glowmcu.frontend.tflite.schema import tflite
+from glowmcu.lazy_dataclass import dataclass
 
 #: Of the kinds of a write.
 _OPERANDS = {"SLICE": 3, "CONCATENATION": 2, "RESHAPE": 2, "ADD": 2}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glowmcu.frontend.tflite.axes import axis_operand, integer_list, positive_axis
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
 from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.types import Shape
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Slice, Split
 

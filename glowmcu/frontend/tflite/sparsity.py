@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy.typing as npt
 from glowmcu import limits
 from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.types import Shape
+from glowmcu.lazy_dataclass import dataclass
 
 _Ints = npt.NDArray[np.int64]
 _DTYPES = {"FLOAT32": np.float32, "FLOAT16": np.float16, "INT8": np.int8}

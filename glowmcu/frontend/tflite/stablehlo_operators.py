@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
 from glowmcu.frontend.tflite.schema import tflite
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.activation import Neg
 from glowmcu.ops.elementwise import Mul
 from glowmcu.ops.padding import Pad

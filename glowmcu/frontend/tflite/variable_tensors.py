@@ -6,13 +6,14 @@ A stream begins with zeros, an int8 tensor with its zero point, as `MicroInterpr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from glowmcu.frontend.run_end import first_value
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, tensor_type
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Operation
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass

@@ -9,7 +9,7 @@ point. A variable that is never assigned is a constant.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass

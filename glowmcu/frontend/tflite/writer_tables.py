@@ -6,13 +6,13 @@ A flatbuffer is written from its end: a table can only refer to what has been wr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from glowmcu.frontend.tflite.schema import schema_enum, tflite
 from glowmcu.frontend.tflite.writer_options import OptionValue, operator_code, write_options
+from glowmcu.lazy_dataclass import dataclass
 
 BUFFER_ALIGNMENT_BYTES = 16
 _LAST_OLD_CODE = 127

@@ -9,7 +9,8 @@ to what static int8/int16/float models use.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.frontend.tosa.importer import Import, Rescaled, importer
@@ -13,6 +11,7 @@ from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding
 from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D, Padding, Pair
 from glowmcu.ops.fixed_point import requantization
 from glowmcu.ops.matmul import BatchMatMul

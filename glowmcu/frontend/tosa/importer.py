@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -22,6 +21,7 @@ from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding
 from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.fixed_point import quantize_multiplier
 from glowmcu.ops.shape import Reshape
 

@@ -8,11 +8,12 @@ Source: TOSA 1.0 specification (https://www.mlplatform.org/tosa), MLIR's `tosa` 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from glowmcu.ir.graph import Node
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lazy_dataclass import dataclass
 
 Attribute = bool | int | tuple[int, ...] | str
 

@@ -12,13 +12,12 @@ Source: TOSA 1.0 specification, `apply_scale_32`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array, Rounding
+from glowmcu.lazy_dataclass import dataclass
 
 _LEAST_SHIFT, _MOST_SHIFT = 2, 62
 DOUBLE, SINGLE = "DOUBLE_ROUND", "SINGLE_ROUND"

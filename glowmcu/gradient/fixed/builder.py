@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from glowmcu.gradient.rules import NoGradient
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops import block_gradient
 from glowmcu.ops.block_gradient import BITS, SHARED, gradient_type, numbers_shape
 from glowmcu.ops.stored_gradient import GradientSum, RequantizationGradient

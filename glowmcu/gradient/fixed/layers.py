@@ -6,7 +6,7 @@ A layer is a convolution here: a fully connected one sees each row as a pixel.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from glowmcu.gradient.rules import NoGradient
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import Shape
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.block_gradient import bits_for
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected

@@ -4,13 +4,12 @@ structs point to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.ir.coding import entropy, nibbles
 from glowmcu.ir.kernel_code import Coding
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 
 _WORD_BYTES = 4
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 
@@ -27,6 +26,7 @@ import numpy as np
 
 from glowmcu.ir.coding.kinds import ONE_KIND, Kinds, entropy_bits, kinds_of
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 
 #: Widths of the table's index that are tried: 2**7 entries take 256 B.
 TABLE_BITS = (3, 4, 5, 6, 7)

@@ -10,13 +10,13 @@ to the kind whose code is shorter for it, again and again, as k-means does with 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 
 #: Longest period in words, and how many words are looked at for it.
 MOST_PERIOD = 1023

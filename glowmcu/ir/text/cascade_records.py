@@ -6,13 +6,13 @@ The operands are the inputs, the outputs, then what lives inside (`Cascade.opera
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from glowmcu.ir.cascade import Cascade, RowRun, Stage
 from glowmcu.ir.instructions import Buffer, Run
 from glowmcu.ir.kernel_code import Overlap, RowCall, RowRule, RowSupport
 from glowmcu.ir.text.fields import FieldError
 from glowmcu.ir.text.node_records import LabelledValues, NodeRecord, ValueLabels
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import difflib
 import re
 import types
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import Field, dataclass, fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -18,6 +18,7 @@ import numpy as np
 
 from glowmcu.ir.operation import Operation, OperationError
 from glowmcu.ir.text.attribute_text import Raw, enum_text, operator_name
+from glowmcu.lazy_dataclass import dataclass
 
 Operations = Mapping[str, type[Operation]]
 _Built = TypeVar("_Built")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.operation import Operation, Signature
 from glowmcu.ir.text.fields import FieldError
 from glowmcu.ir.types import TensorType
+from glowmcu.lazy_dataclass import dataclass
 
 _NUMBERED = re.compile(r"(?P<name>.*)#(?P<number>[1-9]\d*)", re.DOTALL)
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from glowmcu.ir.text.attribute_text import AttributeParser, Raw, braced
 from glowmcu.ir.text.scanner import Scanner, quoted
+from glowmcu.lazy_dataclass import dataclass
 
 _T = TypeVar("_T")
 _VALUE_NAME = re.compile(r"%[A-Za-z_$.\d][\w$.-]*")

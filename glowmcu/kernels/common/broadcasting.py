@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.kernel_code import ConstantArray, Field, Parameters
 from glowmcu.ir.operation import Signature
 from glowmcu.ir.types import Shape
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

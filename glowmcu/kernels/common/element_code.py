@@ -7,7 +7,6 @@ several operators in one loop) needs to know nothing else about them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from glowmcu.discovery import enter, import_members
 from glowmcu.ir.operation import Operation, Signature
 from glowmcu.kernels.kernel import ConstantArray, Parameters
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.activation import UnaryFunction
 from glowmcu.ops.interpolated_table import is_steep
 from glowmcu.ops.wide import is_wide

@@ -8,7 +8,6 @@ above one is in none of the rest.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import TensorType
 from glowmcu.kernels.common.stored_thresholds import stored_thresholds
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.trees import TreeEnsemble
 
 #: Bytes of bits that a run of members is worth, two comparisons; and most that a set may have.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.kernels.common.stored_sets import StoredSet, in_reach, stored_sets
 from glowmcu.kernels.common.stored_thresholds import stored_thresholds
 from glowmcu.kernels.kernel import Site, once_a_site
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.trees import MOST_NODES, TreeEnsemble, laid_out
 
 #: Bytes are codes of categories by themselves; to find codes of others takes more than a few

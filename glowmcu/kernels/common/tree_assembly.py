@@ -8,7 +8,9 @@ seldom as the reach of a conditional branch allows (256 bytes).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from glowmcu.lazy_dataclass import dataclass
 
 #: What a conditional branch and a branch reach, with room for what they grow by.
 _REACH, _FAR_REACH = 252, 2040

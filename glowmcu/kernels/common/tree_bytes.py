@@ -9,12 +9,11 @@ What has several bytes begins with the high one, but for thresholds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.stored_trees import StoredTrees
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
@@ -18,6 +18,7 @@ from glowmcu.kernels.common.tree_assembly import TreeNode, tree_assembly
 from glowmcu.kernels.common.tree_ranks import Ranks
 from glowmcu.kernels.common.tree_rows import RowKind, Rows
 from glowmcu.kernels.common.tree_sets import CodeSet, TreeSets
+from glowmcu.lazy_dataclass import dataclass
 
 _BLOCK = 32
 _MOST_BLOCKS = 3

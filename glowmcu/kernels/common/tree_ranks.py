@@ -6,8 +6,6 @@ stored, trees then compare bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.ir.operation import Array
@@ -15,6 +13,7 @@ from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.stored_trees import StoredTrees
 from glowmcu.kernels.common.tree_rows import narrowest, unsigned
 from glowmcu.kernels.kernel import ConstantArray
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False)

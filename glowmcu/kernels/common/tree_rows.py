@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.kernel import ConstantArray
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.trees import TreeEnsemble
 
 

@@ -7,7 +7,7 @@ the largest category is everything else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from glowmcu.kernels.common.stored_sets import StoredSet
 from glowmcu.kernels.common.stored_trees import BYTES, StoredTrees
 from glowmcu.kernels.common.tree_rows import narrowest, unsigned
 from glowmcu.kernels.kernel import ConstantArray
+from glowmcu.lazy_dataclass import dataclass
 
 _WORD_BITS = 32
 

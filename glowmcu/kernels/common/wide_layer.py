@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.ir.kernel_code import Overlap
@@ -13,6 +11,7 @@ from glowmcu.kernels.common.layer_fields import constant, is_constant
 from glowmcu.kernels.common.overlap import NOTHING, Overlaps, first_pixels, least_gap
 from glowmcu.kernels.common.window_work import taps_inside
 from glowmcu.kernels.kernel import Site, once_a_site
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.wide import WideRequantization

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from glowmcu.ir.operation import Signature
 from glowmcu.ir.value_range import Int64Array
+from glowmcu.lazy_dataclass import dataclass
 
 
 class Window(Protocol):

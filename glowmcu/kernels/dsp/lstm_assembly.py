@@ -10,10 +10,10 @@ for sigmoid are in glowmcu_lstm_dsp.h.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from glowmcu.kernels.dsp.dense.direct_assembly import SUMS, pair_sums, round_code
 from glowmcu.kernels.dsp.dense.stream import BlockLayout
+from glowmcu.lazy_dataclass import dataclass
 
 #: The stack frame. Of each walk: where the first round reads, the end, the entry, the jump, and the
 #: rest of the inputs. `_SCALES` and what follows is in the order of `glowmcu_lstm_paired`.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.kernels.portable.reduction import reduction_loops, sum_bound
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.reduction import Mean, Sum, is_plain
 
 

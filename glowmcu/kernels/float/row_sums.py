@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.layer_fields import clamping_fields, is_float
 from glowmcu.kernels.common.window_work import window_work
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.pooling import AveragePool2D
 from glowmcu.ops.real import Clamp
 from glowmcu.ops.reduction import Mean, Sum

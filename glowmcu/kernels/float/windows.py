@@ -7,7 +7,6 @@ are the 32 registers. See glowmcu_window_f32.h.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.common.overlap import NOTHING, Overlaps, first_pixels, least_gap
 from glowmcu.kernels.common.window_work import Window, taps_inside
 from glowmcu.kernels.kernel import ConstantArray, Field
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.real import FLOAT_MAX, Clamp
 
 #: How many pixels are computed together.

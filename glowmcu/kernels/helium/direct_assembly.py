@@ -14,7 +14,6 @@ results are stored, and q7 of the floor form shifts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from glowmcu.kernels.helium.direct_blocks import (
     BYTES,
@@ -24,6 +23,7 @@ from glowmcu.kernels.helium.direct_blocks import (
     part_registers,
     weight_lines,
 )
+from glowmcu.lazy_dataclass import dataclass
 
 #: Bytes of a vector, and channels of a tile.
 BLOCK = 16

@@ -8,7 +8,7 @@ same. Sums of even channels are 16 times what they should be, which scaling take
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

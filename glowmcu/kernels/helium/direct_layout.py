@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from glowmcu.kernels.helium.convolution import geometry_of, matrix_of, pixels_of
 from glowmcu.kernels.helium.matrix import BLOCK, TILE
 from glowmcu.kernels.helium.straight_assembly import fits, is_paired
 from glowmcu.kernels.kernel import Site, once_a_site
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.matmul import FullyConnected
 
 #: Blocks of a window that are one turn.

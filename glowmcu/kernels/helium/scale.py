@@ -7,8 +7,6 @@ narrowing of results does by the way; the pre shift is whatever then gives the f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.ir.value_range import Int64Array
@@ -21,6 +19,7 @@ from glowmcu.kernels.requantization.forms import (
     largest_postshift,
     literal_form,
 )
+from glowmcu.lazy_dataclass import dataclass
 
 _POSTSHIFT = 16
 _MOST_PRESHIFT = 20

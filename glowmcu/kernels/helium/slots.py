@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from glowmcu.lazy_dataclass import dataclass
 
 _REGISTER = re.compile(r"\b(?:q\d|r\d+|lr)\b")
 _UPDATES = re.compile(r"\[(r\d+)(?:, #-?\d+)?\](?:!|, #)")

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from glowmcu.kernels.helium.direct_assembly import (
@@ -31,6 +30,7 @@ from glowmcu.kernels.helium.direct_assembly import (
     TILE,
 )
 from glowmcu.kernels.helium.slots import Slot, ordered
+from glowmcu.lazy_dataclass import dataclass
 
 #: Vectors of a window that are written out.
 MOST_BLOCKS = 36

@@ -6,7 +6,6 @@ loaded once instead of once a pixel. What a result may share: `glowmcu_depthwise
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -28,6 +27,7 @@ from glowmcu.kernels.kernel import (
 )
 from glowmcu.kernels.requantization.forms import requantization_task
 from glowmcu.kernels.requantization.narrow import find_narrow_form
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import DepthwiseConv2D
 
 #: Of the narrow line in the assembly: bits behind the point, and those of them that are finer.

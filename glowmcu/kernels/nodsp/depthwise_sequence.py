@@ -6,7 +6,6 @@ loaded once. What a result may share: `templates/kernels/nodsp/depthwise_sequenc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -28,6 +27,7 @@ from glowmcu.kernels.kernel import (
 )
 from glowmcu.kernels.requantization.bent import find_bent_form
 from glowmcu.kernels.requantization.forms import requantization_task
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import DepthwiseConv2D
 
 #: Unrolled code, and weights within reach of a load.

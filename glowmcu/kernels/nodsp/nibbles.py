@@ -7,11 +7,10 @@ which holds those of a group of taps; a layer's groups are as long as its weight
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.ir.operation import Array
+from glowmcu.lazy_dataclass import dataclass
 
 #: Outputs of a word.
 EIGHT = 8

@@ -9,7 +9,6 @@ What `common/split_weights.py` takes from the weights of a group is listed as ex
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from glowmcu.kernels.common.split_weights import (
     padded_groups,
     split_weights,
 )
+from glowmcu.lazy_dataclass import dataclass
 
 GROUP_WORDS = 5
 #: What an extra's bit fields hold.

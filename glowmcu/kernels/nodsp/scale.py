@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.ir.operation import Array
@@ -12,6 +10,7 @@ from glowmcu.kernels.kernel import ConstantArray, Field, Parameters, Site, Targe
 from glowmcu.kernels.requantization.forms import requantization_task
 from glowmcu.kernels.requantization.mirrored import MirroredForm, find_mirrored_form
 from glowmcu.kernels.requantization.narrow import NarrowForm, find_narrow_form
+from glowmcu.lazy_dataclass import dataclass
 
 #: Of the literal form's work.
 _SHARES = {"narrow": 0.5, "mirrored": 0.6, "literal": 1.0}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from glowmcu.ir.kernel_code import ConstantArray, Field, KernelCode, Parameters
 from glowmcu.ir.operation import Signature
 from glowmcu.ir.types import TensorType
 from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.movement import Copy, Movement
 from glowmcu.ops.padding import MirrorPad, Pad

@@ -5,7 +5,6 @@ directions, batch items and steps. The next step reads the hidden state where a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from glowmcu.ir.operation import Operation, Signature
@@ -15,6 +14,7 @@ from glowmcu.kernels.common.layer_fields import constant_bytes
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, kernel
 from glowmcu.kernels.portable.activation import clamped
 from glowmcu.kernels.portable.stack import StructView, struct_views
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.recurrence import CellKind, Recurrence, RecurrenceShape
 from glowmcu.ops.recurrence_cells import CellFunction
 

@@ -5,7 +5,6 @@ What is in front of the gates waits in scratch as int16, so that the hidden stat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +24,7 @@ from glowmcu.kernels.kernel import (
     once_a_site,
 )
 from glowmcu.kernels.portable.recurrence import recurrence_of, step_count, strides
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops import wide_sigmoid
 from glowmcu.ops.fixed_point import Requantization
 from glowmcu.ops.recurrence import CellKind, Recurrence

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from glowmcu.ir.types import ElementType
@@ -16,6 +15,7 @@ from glowmcu.kernels.common.layer_fields import is_int8
 from glowmcu.kernels.common.window_work import window_work
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.kernels.portable.reduction import sum_bound
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.pooling import AveragePool2D
 from glowmcu.ops.reduction import Mean, Sum, is_plain
 

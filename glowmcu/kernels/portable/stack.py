@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from glowmcu.ir.operation import Operation, Rounding, Signature
@@ -20,6 +19,7 @@ from glowmcu.kernels.kernel import (
     kernel,
 )
 from glowmcu.kernels.requantization.proved_elements import best_code, proved_code
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.registry import load_operations
 from glowmcu.ops.stack import Member, Stack
 

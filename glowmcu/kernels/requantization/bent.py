@@ -13,7 +13,6 @@ a constant more a channel than `mirrored.py`, and less time where constants stay
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from glowmcu.kernels.requantization.intervals import (
     widest,
 )
 from glowmcu.kernels.requantization.thresholds import picked
+from glowmcu.lazy_dataclass import dataclass
 
 _POSTSHIFT, _FINE_BITS = 24, 13
 #: u * fine is below 2^32.

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import Enum
 from functools import cached_property
 from typing import TypeVar
@@ -30,6 +30,7 @@ from glowmcu.ir.value_range import Int64Array, ValueRange, full_range
 from glowmcu.kernels.common.layer_fields import is_padded
 from glowmcu.kernels.kernel import Site, once_a_site
 from glowmcu.kernels.requantization.thresholds import LineProblem, Staircase, solve_lines, staircase
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.accumulator_range import (
     conv_2d_range,
     depthwise_conv_2d_range,

@@ -8,7 +8,7 @@ the widest.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from glowmcu.ir.operation import Rounding
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.requantization.forms import RequantizationTask
 from glowmcu.kernels.requantization.thresholds import Staircase
+from glowmcu.lazy_dataclass import dataclass
 
 HALF_BITS = 16
 MOST_POSTSHIFT = 24

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy.typing as npt
 
 from glowmcu.ir.operation import Rounding, Signature
 from glowmcu.ir.value_range import ValueRange
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.elementwise import Add, Sub
 
 _Floats = npt.NDArray[np.float64]

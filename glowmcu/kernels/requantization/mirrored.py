@@ -13,7 +13,6 @@ the addend, and which is taken, is as in `narrow.py`. Clamps within int8 have no
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +34,7 @@ from glowmcu.kernels.requantization.intervals import (
     widest,
 )
 from glowmcu.kernels.requantization.thresholds import picked
+from glowmcu.lazy_dataclass import dataclass
 
 INT8 = (-128, 127)
 

@@ -14,7 +14,7 @@ channel has no line, as when rounding away from zero bends it: see `mirrored.py`
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from glowmcu.kernels.requantization.intervals import (
     widest,
 )
 from glowmcu.kernels.requantization.thresholds import Staircase, picked
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ behind another one at both ends of a range of candidates does so for all of them
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.value_range import Int64Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.fixed_point import multiply_by_quantized_multiplier
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ rounds those away from zero: up above, down below. No straight line does, see `l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -25,6 +24,7 @@ from glowmcu.kernels.requantization.linear_form import (
     tabulate,
     without_shapes,
 )
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.elementwise import Add, Sub
 
 _SHIFT, _TRIES = 22, 2

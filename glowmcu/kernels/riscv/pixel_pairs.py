@@ -5,8 +5,6 @@ What `common/split_weights.py` takes from the weights of a group is listed as ex
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glowmcu.ir.operation import Array
@@ -18,6 +16,7 @@ from glowmcu.kernels.common.split_weights import (
     split_weights,
 )
 from glowmcu.kernels.kernel import ConstantArray
+from glowmcu.lazy_dataclass import dataclass
 
 #: What an extra's bit fields hold.
 MOST_TAPS = 4096

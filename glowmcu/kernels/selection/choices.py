@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.ir.graph import Node
 from glowmcu.kernels.kernel import Cost, Kernel
+from glowmcu.lazy_dataclass import dataclass
 
 #: The variants that selection chooses from, with their costs, by node.
 Candidates = Mapping[Node, Mapping[Kernel, Cost]]

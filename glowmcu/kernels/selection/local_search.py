@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from glowmcu.kernels.kernel import Cost, Kernel
 from glowmcu.kernels.selection.choices import Candidates
 from glowmcu.kernels.selection.subpixel_variants import convolution
 from glowmcu.kernels.selection.transposed_variants import untransposed
+from glowmcu.lazy_dataclass import dataclass
 
 Chosen = dict[Node, Kernel]
 

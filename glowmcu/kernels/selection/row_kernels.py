@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from glowmcu.errors import GlowmcuError
@@ -18,6 +18,7 @@ from glowmcu.ir.kernel_code import RowCall, RowRule, RowSupport
 from glowmcu.ir.operation import Operation, RowWindow
 from glowmcu.ir.types import TensorType
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 from glowmcu.ops.slicing import Slice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
@@ -24,6 +24,7 @@ from glowmcu.kernels.selection.row_kernels import RowKernel, best_row_kernel
 from glowmcu.kernels.selection.search import cheapest_set, set_totals
 from glowmcu.kernels.selection.subpixel_variants import can_convolve, subpixel
 from glowmcu.kernels.selection.transposed_variants import can_transpose, transposed, untransposed
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.planning_progress import PlanningWatch, Stage
 

@@ -12,7 +12,7 @@ Source: Shi et al., Is the deconvolution layer the same as a convolutional layer
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import ClassVar
 
@@ -26,6 +26,7 @@ from glowmcu.ir.types import Quantization, TensorType
 from glowmcu.kernels.common.layer_fields import is_constant, is_int8
 from glowmcu.kernels.common.overlap import Overlaps, least_gap
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, once_a_site
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.transpose_conv import TransposeConv2D
 

@@ -9,8 +9,8 @@ Of a branch that went both ways n and m times in a step, the smaller number was 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.cortex_m.cost_model import BlockCost, Core, Places
 from glowmcu.verify.cortex_m.costs import Flash
 from glowmcu.verify.cortex_m.counting import Counts

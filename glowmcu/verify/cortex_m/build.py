@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.cores import Core
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest
 from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m.elf import Program, read_program

@@ -8,9 +8,9 @@ in flight at this one's end is `BlockCost.after`.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.cortex_m.decode import Instruction
 
 

@@ -7,8 +7,9 @@ Facts come from Arm's manuals and from what others measured on silicon, above al
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.cortex_m.cost_model import Core, Sureness
 from glowmcu.verify.cortex_m.dual_issue_cores import CORTEX_M7, CORTEX_M33
 from glowmcu.verify.cortex_m.in_order import Bus, InOrder

@@ -6,9 +6,10 @@ Counting edges instead of instructions keeps the callback short: one per execute
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.cortex_m.costs import Flash
 from glowmcu.verify.cortex_m.machine import RETURN_ADDRESS, Machine
 from glowmcu.verify.cortex_m.places import LOOKED_AT, Found, PlaceLearner

@@ -9,9 +9,10 @@ that SMLAL goes on with.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.cortex_m.kinds import BRANCHES, MEMORY, MULTIPLIES, Kind, kind_of
 
 

@@ -8,9 +8,10 @@ is needed, so latencies are a table: kind of result by kind of use.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.cortex_m.cost_model import BlockCost, Place, Places, Sureness
 from glowmcu.verify.cortex_m.decode import Instruction
 from glowmcu.verify.cortex_m.kinds import BRANCHES, MEMORY, MULTIPLIES, Kind

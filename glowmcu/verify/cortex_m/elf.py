@@ -9,10 +9,12 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from glowmcu.lazy_dataclass import dataclass
 
 _MARKER = re.compile(r"glowmcu_step_(\d+)_\d+")
 _WRITABLE = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from glowmcu import cores, installation
 from glowmcu.board import Board
 from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest, read_manifest
 from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m.alignment import AlignmentCheck

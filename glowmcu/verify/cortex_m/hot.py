@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.board import Board
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.cortex_m.attribution import BlockUse
 from glowmcu.verify.cortex_m.elf import Program
 from glowmcu.verify.measurement import Array, Measurement

@@ -6,8 +6,9 @@ cycles(block) = sum over its instructions of cost(kind) + waits - what it shares
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.cortex_m.cost_model import BlockCost, Place, Places, Sureness
 from glowmcu.verify.cortex_m.decode import Instruction
 from glowmcu.verify.cortex_m.kinds import BRANCHES, MEMORY, Kind

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.cortex_m.cost_model import Place
 from glowmcu.verify.cortex_m.decode import Instruction
 from glowmcu.verify.cortex_m.kinds import BRANCHES, MEMORY, Kind

@@ -8,8 +8,9 @@ the block, give the addresses of most loads and stores.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.cortex_m.cost_model import Place, Places
 from glowmcu.verify.cortex_m.decode import Instruction, Sum
 from glowmcu.verify.cortex_m.kinds import Kind

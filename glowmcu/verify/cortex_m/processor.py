@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from glowmcu.cores import Core
+from glowmcu.lazy_dataclass import dataclass
 
 _SYSTEM_BASE, _SYSTEM_BYTES = 0xE0000000, 0x100000
 _CPACR, _FPU_ON = 0xE000ED88, (0xF << 20).to_bytes(4, "little")

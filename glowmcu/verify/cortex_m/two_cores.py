@@ -10,7 +10,7 @@ loop over lines and its stores are counted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from glowmcu import cores
 from glowmcu.board import SecondCore
 from glowmcu.cores import Core
 from glowmcu.errors import ExitCode, error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest, read_manifest
 from glowmcu.verify.cortex_m.attribution import Accountant
 from glowmcu.verify.cortex_m.build import build_bundle

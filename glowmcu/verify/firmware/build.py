@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.board import Board, does_not_fit
 from glowmcu.cores import Core
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest
 from glowmcu.resources import resource_dir
 from glowmcu.verify.firmware.image import image_fit

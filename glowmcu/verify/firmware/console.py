@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glowmcu.board import RegisterWrite, SerialTarget
+from glowmcu.lazy_dataclass import dataclass
 
 # Where Renode maps the inputs of a run: external RAM in every Cortex-M's default memory map, used
 # by none of the boards here.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glowmcu.board import Board, Placement, Region, RegisterWrite
 from glowmcu.cores import Core
 from glowmcu.errors import ExitCode, error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import BufferEntry, Manifest, PlacementEntry, RowsEntry, TensorEntry
 from glowmcu.verify.firmware.port import Port
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.board import Board
 from glowmcu.cores import core
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import read_manifest
 from glowmcu.shell_words import command_line
 from glowmcu.verify.firmware import build_firmware, serial_port

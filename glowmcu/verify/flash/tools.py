@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.board import Board
+from glowmcu.lazy_dataclass import dataclass
 
 Command = tuple[str, ...]
 

@@ -7,10 +7,11 @@ timing one after the other, so that what is under way at the end of one counts i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.cortex_m.attribution import Account, BlockUse, Cost
 from glowmcu.verify.cortex_m.elf import Program
 from glowmcu.verify.helium.instructions import Instruction

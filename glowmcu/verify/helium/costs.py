@@ -14,8 +14,9 @@ VST4 stores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.cortex_m.cost_model import Sureness
 from glowmcu.verify.helium.instructions import Kind
 

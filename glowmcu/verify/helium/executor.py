@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.board import Board
 from glowmcu.cores import Core
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest, read_manifest
 from glowmcu.verify.cortex_m.attribution import Account
 from glowmcu.verify.cortex_m.build import MARKERS

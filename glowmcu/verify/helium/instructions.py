@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
 from glowmcu.cores import Core
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify import toolchain
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.helium.costs import MEMORY, SCALARS, STORES, HeliumCosts
 from glowmcu.verify.helium.instructions import Instruction, Kind
 

@@ -11,13 +11,13 @@ import re
 import subprocess
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest
 from glowmcu.verify.cortex_m.elf import Function, Program
 from glowmcu.verify.firmware import Console, Firmware

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from glowmcu.board.memory_timing import MemoryTiming
+from glowmcu.lazy_dataclass import dataclass
 
 PAGE_BYTES = 4096
 

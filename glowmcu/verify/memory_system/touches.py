@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.memory_system.cache import Ints
 from glowmcu.verify.memory_system.layout import PAGE_BYTES
 

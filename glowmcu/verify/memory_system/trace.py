@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
 
 from glowmcu.board.memory_timing import MemoryTiming
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.memory_system.cache import Ints
 from glowmcu.verify.memory_system.layout import MemoryLayout
 from glowmcu.verify.memory_system.replayer import Replayer

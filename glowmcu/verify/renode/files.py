@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.board import Board, RenodeTarget, find_board
 from glowmcu.cores import core
 from glowmcu.errors import error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.firmware.port import UART_INPUTS_ORIGIN
 from glowmcu.verify.firmware.templates import render
 from glowmcu.verify.renode.helium import MISSING_INSTRUCTIONS, WRONG_INSTRUCTIONS

@@ -8,7 +8,8 @@ Source: RISC-V Bit-Manipulation ISA-extensions 1.0.0, RISC-V Cryptography Extens
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from glowmcu.lazy_dataclass import dataclass
 
 _WORD = 0xFFFFFFFF
 _REGISTERS = 0xFE00707F

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.cortex_m.counting import EdgeTable
 from glowmcu.verify.cortex_m.decode import Instruction
 from glowmcu.verify.riscv.costs import Pipeline, Predictor, is_backward

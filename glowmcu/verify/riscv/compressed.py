@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.cortex_m.kinds import Kind
 
 _RA, _SP = 1, 2

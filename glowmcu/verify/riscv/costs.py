@@ -6,9 +6,10 @@ All are pipelines that issue one instruction a cycle, in order. README.md says h
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.cortex_m.cost_model import BlockCost, Places, Sureness
 from glowmcu.verify.cortex_m.decode import Instruction
 from glowmcu.verify.cortex_m.kinds import Kind

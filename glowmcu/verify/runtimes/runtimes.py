@@ -12,13 +12,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from glowmcu.errors import error
 from glowmcu.ir.operation import Rounding
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.verify.measurement import Array
 from glowmcu.verify.runtimes import process
 

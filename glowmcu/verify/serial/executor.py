@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.board import Board, find_board
 from glowmcu.errors import error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest, read_manifest
 from glowmcu.verify.firmware import Console, pack_inputs, read_console, unpack_outputs
 from glowmcu.verify.firmware.console import firmware_failure

@@ -5,7 +5,9 @@ flags (as in RFC 1662), CRC-32 over kind, sequence number and payload.
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from glowmcu.lazy_dataclass import dataclass
 
 _FLAG, _ESCAPE, _FLIP = 0x7E, 0x7D, 0x20
 _HEAD_BYTES, _CHECK_BYTES = 2, 4

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glowmcu.errors import error
+from glowmcu.lazy_dataclass import dataclass
 
 PREFIX = "serial:"
 _BAUD = 115_200

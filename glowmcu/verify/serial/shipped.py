@@ -5,11 +5,10 @@ A board whose file describes no UART gets all but the driver, which its user bri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glowmcu.board import Board, find_board
 from glowmcu.cores import core
 from glowmcu.errors import error
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.manifest import Manifest
 from glowmcu.verify import toolchain
 from glowmcu.verify.firmware import Port, firmware_files, firmware_view, serial_port

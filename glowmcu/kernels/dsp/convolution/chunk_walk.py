@@ -8,7 +8,6 @@ a window is one run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from glowmcu.ir.operation import Array, Signature
 from glowmcu.ir.value_range import Int64Array
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D
 
 #: Fours of values in a chunk.

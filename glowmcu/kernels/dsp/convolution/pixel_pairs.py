@@ -8,7 +8,6 @@ that hold a -128 if that does not fit, or whose sums are too large to be told ap
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from glowmcu.ir.operation import Array
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.requantization.forms import Form, FormKind, RequantizationTask, find_form
+from glowmcu.lazy_dataclass import dataclass
 
 Words = npt.NDArray[np.uint32]
 

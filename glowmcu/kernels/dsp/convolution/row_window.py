@@ -7,11 +7,12 @@ does without a branch is a chunk: rows of segments of steps; a step is two neigh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise, product
 
 from glowmcu.ir.operation import Signature
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D
 
 #: Largest offset of a load.

@@ -9,7 +9,6 @@ for Convolutional Neural Networks, arXiv 1509.09308. See glowmcu_conv_2d_winogra
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +36,7 @@ from glowmcu.kernels.kernel import (
     kernel,
 )
 from glowmcu.kernels.requantization.forms import Form, FormKind, requantization_task
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D
 
 Words = npt.NDArray[np.int32]

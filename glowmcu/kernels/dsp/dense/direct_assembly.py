@@ -14,7 +14,6 @@ and added to the block's sums, which lie on the stack.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from glowmcu.kernels.dsp.dense.direct_even_assembly import even_entry, even_unit
 from glowmcu.kernels.dsp.dense.nibbles import GROUP, MASKS
@@ -24,6 +23,7 @@ from glowmcu.kernels.dsp.dense.requantization_assembly import (
     parted_sums,
 )
 from glowmcu.kernels.dsp.dense.stream import SECTION, BlockLayout
+from glowmcu.lazy_dataclass import dataclass
 
 #: What the loads begin with where a round is entered, before or behind them.
 ENTERED = "ldr r4, [r0, "

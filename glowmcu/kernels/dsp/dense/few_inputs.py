@@ -7,7 +7,7 @@ inputs most of the time would go into starting and ending sums. See few_inputs_a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,7 @@ from glowmcu.kernels.requantization.forms import (
     largest_postshift,
     requantization_task,
 )
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D
 
 #: Channels of a block: the loop is unrolled that often.

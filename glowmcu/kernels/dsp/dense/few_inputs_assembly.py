@@ -12,7 +12,8 @@ by itself beside a product, twice where registers are few (`single_loads`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from glowmcu.lazy_dataclass import dataclass
 
 #: Words of two inputs that fit the registers twice.
 MOST_WORDS = 4

@@ -8,10 +8,10 @@ the others sums. A block's steps come in rounds, of 16 say; the first is entered
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from glowmcu.kernels.dsp.dense.requantization_assembly import floor_pair, one_channel
 from glowmcu.kernels.dsp.dense.stream import BlockLayout
+from glowmcu.lazy_dataclass import dataclass
 
 #: Steps of a round, and the bytes of inputs that one takes.
 ROUND_STEPS, STEP_BYTES = 16, 4

@@ -12,7 +12,6 @@ before (`carried`): 8 cycles, one for each SMLAD, and all else beside them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from glowmcu.kernels.dsp.dense.pixel_pair_assembly import (
     EIGHTS,
@@ -44,6 +43,7 @@ from glowmcu.kernels.dsp.dense.pixel_pair_assembly import (
     without_preloaded,
 )
 from glowmcu.kernels.dsp.dense.stream import BlockLayout
+from glowmcu.lazy_dataclass import dataclass
 
 #: Steps of a round, and the bytes of scratch that one takes.
 ROUND_STEPS, STEP_BYTES = 16, 8

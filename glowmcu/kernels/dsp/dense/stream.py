@@ -15,7 +15,7 @@ neighbour where the channels do not fill it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ from glowmcu.kernels.requantization.forms import (
     find_form,
     largest_postshift,
 )
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.fixed_point import wrap_int32
 
 #: The high channel's weights and sums are 2^8 times the low one's.

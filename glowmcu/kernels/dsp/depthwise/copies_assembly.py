@@ -16,10 +16,10 @@ r0 the copy, r1 weights, then a word of its own, r2-r5 sums, the rest what is lo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
 from glowmcu.kernels.requantization.forms import Form, FormKind
+from glowmcu.lazy_dataclass import dataclass
 
 #: Results at a time, and registers for what is loaded.
 OUTPUTS, _POOL = 4, ("r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr")

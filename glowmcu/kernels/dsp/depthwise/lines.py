@@ -7,7 +7,7 @@ neighbours (`glowmcu_depthwise_conv_2d_dsp.h`); `lines_assembly.py` has the inne
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -45,6 +45,7 @@ from glowmcu.kernels.kernel import (
     kernel,
 )
 from glowmcu.kernels.requantization.forms import Form, requantization_task
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import DepthwiseConv2D
 
 #: What the constant's comment says of it; see glowmcu_depthwise_words.h.

@@ -15,9 +15,9 @@ block takes the lines in reverse order: so it finds a word of the block before i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from glowmcu.kernels.requantization.forms import FormKind
+from glowmcu.lazy_dataclass import dataclass
 
 #: Bytes from a word of a line to its next, for all four channels, and from channel to channel.
 WORD_STEP, CHANNEL_STEP = 128, 32

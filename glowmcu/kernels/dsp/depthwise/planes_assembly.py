@@ -9,7 +9,6 @@ half, bit 1 the last and bit 0 the first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from glowmcu.kernels.dsp.depthwise.row_assembly import (
     FRAME_BYTES,
@@ -25,6 +24,7 @@ from glowmcu.kernels.dsp.depthwise.row_assembly import (
     without_upper_row,
 )
 from glowmcu.kernels.dsp.depthwise.row_shape import RowShape
+from glowmcu.lazy_dataclass import dataclass
 
 #: Farthest step that an instruction takes, most columns that are unrolled.
 _MOST_STEP, _MOST_COLUMNS = 4095, 64

@@ -19,12 +19,12 @@ r11 and r12 the sums, lr z.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import zip_longest
 
 from glowmcu.kernels.dsp.depthwise.row_shape import RowShape
 from glowmcu.kernels.requantization.forms import FormKind
+from glowmcu.lazy_dataclass import dataclass
 
 #: Offsets in the stack frame, and its size; the first four words change from channel to channel.
 _IN, _WEIGHTS, _END, _ZERO_POINTS, FRAME_ROWS = 0, 8, 16, 20, 24

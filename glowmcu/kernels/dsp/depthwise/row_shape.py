@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glowmcu.kernels.requantization.forms import FormKind
+from glowmcu.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ may issue in a cycle, as six sums do not wait for each other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from glowmcu.kernels.requantization.forms import FormKind
+from glowmcu.lazy_dataclass import dataclass
 
 #: Farthest byte that a load or store reaches from its pointer.
 MOST_OFFSET = 4095

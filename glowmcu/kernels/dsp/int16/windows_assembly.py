@@ -9,9 +9,9 @@ r0 inputs, r1 weights, r2 r3 r12 lr what is loaded, the others sums.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from glowmcu.kernels.dsp.int16.results_assembly import Clamp, clamped, scaled
+from glowmcu.lazy_dataclass import dataclass
 
 #: Fours of inputs in a round of the loop, and channels of a block.
 ROUND_FOURS = 4

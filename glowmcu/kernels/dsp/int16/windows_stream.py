@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from glowmcu.kernels.common.wide_layer import (
 from glowmcu.kernels.dsp.int16.results_assembly import clamp_of
 from glowmcu.kernels.dsp.int16.windows_assembly import CHANNELS, WindowCode
 from glowmcu.kernels.kernel import Site, Target, once_a_site
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.wide import ACCUMULATOR_END

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import inf
 
 from glowmcu.kernels.dsp.order.instructions import FLAGS, Instruction, Kind, Use
+from glowmcu.lazy_dataclass import dataclass
 
 #: Cycles from issue until an instruction can issue that uses the result, by what gives it.
 _LATE = {Use.ARITHMETIC: 1, Use.EARLY: 2, Use.ADDRESS: 2, Use.FACTOR: 1, Use.SUM: 0, Use.STORED: 0}

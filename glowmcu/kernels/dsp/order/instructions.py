@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from glowmcu.lazy_dataclass import dataclass
 
 FLAGS = "flags"
 _REGISTER = re.compile(r"(?:r(?:1[0-2]|[0-9])|sp|lr)\b")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import Target
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.resources import find_resource
 
 _DEFINE = re.compile(r"#define (GLOWMCU_\w+)(?:\(([^)]*)\))?((?:.*\\\n)*.*)")

@@ -6,7 +6,7 @@ Windows are runs of neighbours that are read where they lie, so that no scratch 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,7 @@ from glowmcu.kernels.kernel import (
     kernel,
     once_a_site,
 )
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.wide import ACCUMULATOR_END

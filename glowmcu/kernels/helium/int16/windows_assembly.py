@@ -9,7 +9,8 @@ Registers: r5 weights (VLDRB takes low ones), r7 the job.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from glowmcu.lazy_dataclass import dataclass
 
 #: Inputs of a vector, and channels of a block.
 LANES = 8

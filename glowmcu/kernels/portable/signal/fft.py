@@ -8,7 +8,6 @@ The same C on every core; with DSP instructions a number of int16 is a word
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from glowmcu.cores import Core
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.kernel import ConstantArray, Cost, Kernel, KernelCode, Site, Target, kernel
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.mixed_radix_fft import Arithmetic, Complex, arithmetic_of, radices, real_twiddles
 from glowmcu.ops.mixed_radix_fft import twiddles as roots_of_one
 from glowmcu.ops.signal_fft import Fft, Irfft, Rfft

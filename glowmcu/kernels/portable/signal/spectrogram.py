@@ -7,7 +7,6 @@ The transform is by radices in place, in words of 32 bits with twiddles of 16
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from glowmcu.kernels.kernel import (
     once_a_site,
 )
 from glowmcu.kernels.portable.signal.fft import First, has_long_products, stage_twiddles, sums_order
+from glowmcu.lazy_dataclass import dataclass
 from glowmcu.ops.mixed_radix_fft import Complex, radices
 from glowmcu.ops.signal_filter_bank import log_table
 from glowmcu.ops.spectrogram import Spectrogram
