@@ -131,6 +131,23 @@ class Network:
         self.at = y
         return self
 
+    def repeated(self, count: int) -> Network:
+        """Each pixel so many times along rows and columns, as Keras 3 writes UpSampling2D."""
+        for axis in (1, 2):
+            apart = (*self.shape[: axis + 1], 1, *self.shape[axis + 1 :])
+            counts = np.array([count if at == axis + 1 else 1 for at in range(5)], np.int32)
+            repeated = tuple(int(size) for size in np.multiply(apart, counts))
+            shape = list(self.shape)
+            shape[axis] *= count
+            for op, given, made in (
+                ("RESHAPE", apart, apart), ("TILE", counts, repeated), ("RESHAPE", shape, shape),
+            ):  # fmt: skip
+                operand = self.model.constant(f"given{self.count}", np.array(given, np.int32))
+                y = self._result(tuple(made), self.scale, self.point)
+                self.model.op(op, [self.at, operand], [y], {})
+                self.at = y
+        return self
+
     def average(
         self, kernel: tuple[int, int], stride: int, padding: str = "SAME", activation: str = "NONE"
     ) -> Network:
@@ -270,6 +287,13 @@ def resized() -> bytes:
     made.resized("RESIZE_BILINEAR", (12, 10), half_pixel_centers=True).convolution(5, (3, 2))
     made.resized("RESIZE_BILINEAR", (7, 13), align_corners=True).convolution(4, (1, 1))
     return made.resized("RESIZE_NEAREST_NEIGHBOR", (5, 4)).mean().classes(4)
+
+
+def repeated() -> bytes:
+    """Pixels that are repeated."""
+    made = Network((1, 4, 3, 3), seed=9, gain=1.6).convolution(6, (3, 3)).repeated(2)
+    made.convolution(5, (3, 3), stride=2).repeated(3).convolution(6, (2, 2))
+    return made.mean().classes(4)
 
 
 def moving() -> bytes:

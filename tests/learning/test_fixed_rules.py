@@ -29,6 +29,7 @@ from glowmcu.ops.reduction import Mean
 from glowmcu.ops.resize import ResizeBilinear, ResizeNearestNeighbor
 from glowmcu.ops.slicing import Slice, Split
 from glowmcu.ops.space import DepthToSpace, SpaceToDepth
+from glowmcu.ops.tiling import BroadcastTo, Tile
 from glowmcu.ops.transpose import Reverse, Transpose
 from glowmcu.ops.transpose_conv import TransposeConv2D
 from glowmcu.pipeline import application_graph
@@ -54,6 +55,10 @@ CASES: dict[str, tuple[Operation, tuple[Shape, ...], Mapping[int, Array]]] = {
     "mean of a whole image": (AveragePool2D((4, 3)), ((1, 4, 3, 3),), {}),
     "mean along time": (Mean((1,), False), ((1, 6, 3),), {}),
     "mean of channels": (Mean((0, 3), True), ((2, 3, 2, 5),), {}),
+    "tile": (Tile((1, 3, 2)), ((1, 4, 3),), {}),
+    "tile, many": (Tile((70, 1, 1, 2)), ((1, 2, 1, 3),), {}),
+    "tile of one": (Tile((1, 1)), ((1, 3),), {}),
+    "broadcast": (BroadcastTo((2, 4, 3)), ((4, 1),), {}),
     "concatenation": (Concatenation(2), ((1, 3, 2), (1, 3, 4)), {}),
     "padding": (Pad(((0, 0), (1, 2), (0, 3))), ((1, 3, 2),), {}),
     "slice in steps": (Slice((0, 1, 0), (1, 3, 2), (1, 2, 1)), ((1, 7, 3),), {}),

@@ -1,7 +1,8 @@
-"""Gradients in fixed point of what mixes the elements of an axis: resized images and means."""
+"""Gradients in fixed point of what mixes or repeats the elements of an axis."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from glowmcu.ops.block_gradient import BITS
 from glowmcu.ops.pooling import AveragePool2D
 from glowmcu.ops.reduction import Mean
 from glowmcu.ops.resize import BilinearAxis, ResizeBilinear, ResizeNearestNeighbor
+from glowmcu.ops.tiling import BroadcastTo, Tile
 
 #: Places along an axis are int16.
 _LONGEST = 2**15 - 1
@@ -101,6 +103,23 @@ def mean_gradient(
     for axis in op.axes:
         size = x.shape[axis]
         found = _along(build, found, axis, np.full((size, 1), 1 / size))
+    return (replace(found, scale=found.scale * ratio(node)),)
+
+
+@fixed_gradient(BroadcastTo, Tile)
+def repetition_gradient(
+    build: FixedBuilder, node: Node, given: FixedGradient
+) -> Sequence[FixedGradient | None]:
+    """To each element what its repetitions gave, one axis after the other."""
+    shape, left = node.inputs[0].type.shape, list(node.output.type.shape)
+    found = build.whole(given, node.output)
+    for axis, size in enumerate((1,) * (len(left) - len(shape)) + shape):
+        count = left[axis] // size
+        if count > 1:
+            left[axis] = size
+            apart = (math.prod(left[:axis]), count, math.prod(left[axis:]))
+            found = _along(build, build.reshaped(found, apart), 1, np.ones((1, count)))
+    found = build.reshaped(found, shape)
     return (replace(found, scale=found.scale * ratio(node)),)
 
 
