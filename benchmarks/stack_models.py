@@ -101,6 +101,7 @@ def learners() -> Iterator[Model]:
         (fixed_models.decoder(), "last=5", "cross-entropy"),
         (fixed_models.resized(), "last=5", "cross-entropy"),
         (fixed_models.moving(), "last=5", "cross-entropy"),
+        (fixed_models.gated(), "last=4", "cross-entropy"),
         (fixed_models.gathered(), "last=2", "cross-entropy"),
         (fixed_models.regression(), "last=2", "squared-error"),
     ):

@@ -157,6 +157,40 @@ class GradientSum(Operation):
         return found, shared(exponent, found)
 
 
+@operation("gradient_product")
+@dataclass(frozen=True)
+class GradientProduct(Operation):
+    """Operands: a gradient, i16 with exponent and peak; a factor of each element, i16. Results:
+    products with the least shift after which no magnitude exceeds 2^BITS, exponent and peak.
+    """
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        gradient, _, factor = inputs
+        if gradient.shape != factor.shape:
+            raise OperationError(f"expected a factor of each element of {gradient}, got {factor}")
+        return (gradient.shape, SHARED.shape)
+
+    def verify(self, signature: Signature) -> None:
+        gradient, common, factor = signature.inputs
+        expect_gradient(gradient, common)
+        expect_gradient(*signature.outputs)
+        if has_packed(gradient) or has_packed(signature.output):
+            raise OperationError("expected gradients of i16")
+        if factor.element is not ElementType.I16:
+            raise OperationError(f"expected factors of i16, got {factor}")
+
+    def in_place(self, signature: Signature) -> tuple[int, ...]:
+        return (0, 2)
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        gradient, common, factor = inputs
+        shift = 1 + max(int(common[1]) - 1, 0).bit_length()
+        found = rounded_shift(gradient.astype(np.int64) * factor, shift).astype(np.int16)
+        return found, shared(int(common[0]) + shift, found)
+
+
 @dataclass(frozen=True)
 class Windowed(Operation):
     """How a convolution's windows lie on its image. `padding` is top, left, bottom, right."""

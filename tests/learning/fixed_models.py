@@ -131,6 +131,20 @@ class Network:
         self.at = y
         return self
 
+    def function(self, kind: str, scale: float, point: int) -> Network:
+        """An activation of its own."""
+        y = self._result(self.shape, scale, point)
+        self.model.op(kind, [self.at], [y], {})
+        self.at = y
+        return self
+
+    def times(self, other: TensorRef, shape: tuple[int, ...]) -> Network:
+        """MUL by what broadcasts, or is broadcast to `shape`."""
+        y = self._result(shape, 0.9 * self.scale, -90)
+        self.model.op("MUL", [self.at, other], [y], {"fused_activation_function": "NONE"})
+        self.at = y
+        return self
+
     def repeated(self, count: int) -> Network:
         """Each pixel so many times along rows and columns, as Keras 3 writes UpSampling2D."""
         for axis in (1, 2):
@@ -294,6 +308,18 @@ def repeated() -> bytes:
     made = Network((1, 4, 3, 3), seed=9, gain=1.6).convolution(6, (3, 3)).repeated(2)
     made.convolution(5, (3, 3), stride=2).repeated(3).convolution(6, (2, 2))
     return made.mean().classes(4)
+
+
+def gated() -> bytes:
+    """As MobileNetV3 is: h-swish, and channels that the image's means weigh."""
+    made = Network((1, 6, 5, 3), seed=10, gain=0.8).convolution(6, (3, 3), activation="NONE")
+    made.function("HARD_SWISH", 0.09, -120)
+    image, of_image, shape = made.at, (made.scale, made.point), made.shape
+    made.average((6, 5), 1, "VALID").convolution(6, (1, 1), activation="NONE")
+    made.function("LOGISTIC", 1 / 256, -128)
+    gate = made.at
+    made.at, made.shape, (made.scale, made.point) = image, shape, of_image
+    return made.times(gate, shape).convolution(5, (3, 3)).mean().classes(4)
 
 
 def moving() -> bytes:

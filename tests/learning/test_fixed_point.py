@@ -23,6 +23,7 @@ from glowmcu.verify.host import HostSession
 from tests.learning.fixed_models import (
     decoder,
     dilated,
+    gated,
     moving,
     pooled,
     regression,
@@ -46,6 +47,7 @@ MODELS = {
     "resized": resized,
     "moving": moving,
     "repeated": repeated,
+    "gated": gated,
 }
 
 
@@ -79,7 +81,7 @@ CASES = [
     ("dilated", "last=5"), ("dilated", "last=3"), ("digits", "last=3"), ("pooled", "last=4"),
     ("pooled", "last=4,bias"), ("separable", "last=7"), ("separable", "last=6,bias"),
     ("decoder", "last=5"), ("decoder", "last=3,bias"), ("resized", "last=5"), ("moving", "last=5"),
-    ("repeated", "last=4"),
+    ("repeated", "last=4"), ("gated", "last=4"),
 ]  # fmt: skip
 
 
@@ -99,7 +101,7 @@ def test_c_learns_what_the_graph_learns_to_the_bit(name: str, what: str, tmp_pat
     [
         ("windows", "last=4"), ("dilated", "last=5"), ("pooled", "last=4"), ("separable", "last=7"),
         ("decoder", "last=5"), ("resized", "last=5"), ("moving", "last=5"),
-        ("repeated", "last=4"),
+        ("repeated", "last=4"), ("gated", "last=4"),
     ],
 )  # fmt: skip
 @pytest.mark.arm
@@ -169,7 +171,7 @@ def fixed_steps(name: str, what: str, x: Array, number: int) -> dict[str, Array]
     [
         ("windows", "last=4"), ("dilated", "last=5"), ("pooled", "last=4"), ("decoder", "last=5"),
         ("resized", "last=5"), ("moving", "last=5"),
-        ("repeated", "last=4"),
+        ("repeated", "last=4"), ("gated", "last=4"),
     ],
 )  # fmt: skip
 def test_steps_are_those_of_real_numbers_in_direction_and_length(name: str, what: str) -> None:

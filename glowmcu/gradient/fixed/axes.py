@@ -14,6 +14,7 @@ from glowmcu.gradient.fixed.rules import fixed_gradient
 from glowmcu.gradient.rules import NoGradient
 from glowmcu.ir.graph import Node
 from glowmcu.ir.operation import Array
+from glowmcu.ir.types import Shape
 from glowmcu.ops.axis_gradient import AxisGradient, band
 from glowmcu.ops.block_gradient import BITS
 from glowmcu.ops.pooling import AveragePool2D
@@ -106,20 +107,25 @@ def mean_gradient(
     return (replace(found, scale=found.scale * ratio(node)),)
 
 
-@fixed_gradient(BroadcastTo, Tile)
-def repetition_gradient(
-    build: FixedBuilder, node: Node, given: FixedGradient
-) -> Sequence[FixedGradient | None]:
-    """To each element what its repetitions gave, one axis after the other."""
-    shape, left = node.inputs[0].type.shape, list(node.output.type.shape)
-    found = build.whole(given, node.output)
+def summed_to(build: FixedBuilder, given: FixedGradient, shape: Shape) -> FixedGradient:
+    """To each element of `shape` what it was repeated to, one axis after the other."""
+    left = list(given.shape)
     for axis, size in enumerate((1,) * (len(left) - len(shape)) + shape):
         count = left[axis] // size
         if count > 1:
             left[axis] = size
             apart = (math.prod(left[:axis]), count, math.prod(left[axis:]))
-            found = _along(build, build.reshaped(found, apart), 1, np.ones((1, count)))
-    found = build.reshaped(found, shape)
+            given = _along(build, build.reshaped(given, apart), 1, np.ones((1, count)))
+    return build.reshaped(given, shape)
+
+
+@fixed_gradient(BroadcastTo, Tile)
+def repetition_gradient(
+    build: FixedBuilder, node: Node, given: FixedGradient
+) -> Sequence[FixedGradient | None]:
+    """To each element what its repetitions gave."""
+    whole = build.whole(given, node.output)
+    found = summed_to(build, whole, node.inputs[0].type.shape)
     return (replace(found, scale=found.scale * ratio(node)),)
 
 

@@ -20,8 +20,8 @@ from glowmcu.ops.stored_gradient import GradientSum, RequantizationGradient
 
 #: Fewer bits say too little of a gradient.
 _LEAST_BITS = 4
-#: A share of all, of 2^15.
-_WHOLE = 32767
+#: The largest share, of 2^15: all.
+SHARE_END = 32767
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,10 @@ class FixedBuilder(Builder):
             raise NoGradient("a layer with more products than a sum in 32 bits takes")
         most = max(scales)
         is_same = min(scales) == most
-        shares = np.array([_WHOLE] if is_same else _shares(scales), np.int16)
+        shares = np.array([SHARE_END] if is_same else _shares(scales), np.int16)
         op = RequantizationGradient(*bounds, bits, is_packed)
         inputs = (given.numbers, given.common, stored, self.constant(shares))
-        scale = given.scale * most * 2**15 / _WHOLE
+        scale = given.scale * most * 2**15 / SHARE_END
         return self.gradient(op, inputs, scale, bits, is_packed)
 
     def whole(self, given: FixedGradient, stored: Value) -> FixedGradient:
@@ -122,7 +122,9 @@ class FixedBuilder(Builder):
         """The sum of two gradients of a value."""
         a, b = self.whole(a, stored), self.whole(b, stored)
         (share_a, power_a), (share_b, power_b) = (math.frexp(each.scale) for each in (a, b))
-        shares = [max(-_WHOLE, min(_WHOLE, round(2**15 * share))) for share in (share_a, share_b)]
+        shares = [
+            max(-SHARE_END, min(SHARE_END, round(2**15 * share))) for share in (share_a, share_b)
+        ]
         op = GradientSum(shares[0], shares[1], power_a, power_b)
         inputs = (a.numbers, a.common, b.numbers, b.common)
         return self.gradient(op, inputs, 1.0, BITS)
@@ -130,7 +132,7 @@ class FixedBuilder(Builder):
 
 def _shares(scales: Sequence[float]) -> list[int]:
     most = max(scales)
-    return [round(_WHOLE * scale / most) for scale in scales]
+    return [round(SHARE_END * scale / most) for scale in scales]
 
 
 def ratio(node: Node, operand: int = 0) -> float:

@@ -1,19 +1,37 @@
-"""Gradients in fixed point of what has no weights."""
+"""Gradients in fixed point of functions of each element."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from glowmcu.gradient.fixed.builder import FixedBuilder, FixedGradient, ratio
+import numpy as np
+
+from glowmcu.gradient.fixed.builder import SHARE_END, FixedBuilder, FixedGradient, ratio
 from glowmcu.gradient.fixed.rules import fixed_gradient
-from glowmcu.gradient.rules import NoGradient
-from glowmcu.ir.graph import Node
-from glowmcu.ir.types import TensorType
-from glowmcu.ops.activation import Clip, Relu
-from glowmcu.ops.elementwise import Add
+from glowmcu.ir.graph import Node, Value
+from glowmcu.ir.operation import Array, Rounding, Signature
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.ops.activation import Abs, Clip, HardSwish, LeakyRelu, Neg, Relu
+from glowmcu.ops.block_gradient import BITS
+from glowmcu.ops.lookup import Lookup, all_values
+from glowmcu.ops.parametric_activation import (
+    Celu,
+    HardSigmoid,
+    Mish,
+    Selu,
+    Softplus,
+    Softsign,
+    Swish,
+)
 from glowmcu.ops.quantization import Requantize
+from glowmcu.ops.real_functions import Erf, Square
 from glowmcu.ops.shape import Reshape
+from glowmcu.ops.stored_gradient import GradientProduct
+from glowmcu.ops.tiling import BroadcastTo
+from glowmcu.ops.transcendental import Elu, Exp, Gelu, Logistic, Tanh
+
+#: Entries of a table on each side between which its slope is taken.
+_REACH = 4
 
 
 def open_bounds(clamp: tuple[int, int], type_: TensorType) -> tuple[int | None, int | None]:
@@ -49,19 +67,59 @@ def rescaling_gradient(
     return (build.requantized(given, out, (ratio(node),), bounds, given.bits),)
 
 
-@fixed_gradient(Add)
-def sum_gradient(
+def times(build: FixedBuilder, given: FixedGradient, read: Value, slopes: Array) -> FixedGradient:
+    """A gradient of whole numbers times a factor of each element, by what is stored in `read`, i8:
+    `slopes`, real, f64 (256,) in the order of a table's entries.
+    """
+    peak = float(np.abs(slopes).max()) or 1.0
+    table = np.rint(slopes * (SHARE_END / peak)).astype(np.int16)
+    factor = build.add(Lookup(table), read, element=ElementType.I16)
+    if factor.type.shape != given.shape:
+        factor = build.add(BroadcastTo(given.shape), factor, element=ElementType.I16)
+    inputs = (given.numbers, given.common, factor)
+    return build.gradient(GradientProduct(), inputs, given.scale * peak / SHARE_END, BITS)
+
+
+def offsets(type_: TensorType) -> Array:
+    """What each entry of a table stands for, in steps of the type, f64."""
+    found: Array = all_values(type_.element).astype(np.float64) - type_.zero_point
+    return found
+
+
+@fixed_gradient(
+    Abs, Celu, Elu, Erf, Exp, Gelu, HardSigmoid, HardSwish, LeakyRelu, Logistic, Mish, Neg, Selu,
+    Softplus, Softsign, Square, Swish, Tanh,
+)  # fmt: skip
+def function_gradient(
     build: FixedBuilder, node: Node, given: FixedGradient
 ) -> Sequence[FixedGradient | None]:
-    """a + b: the same for both, by their scales."""
-    op, out = node.op, node.output
-    assert isinstance(op, Add)
-    for value in node.inputs:
-        if value.type.shape != out.type.shape:
-            raise NoGradient(f"{op.name} of operands that broadcast, in fixed point")
-    bounds = open_bounds(op.clamp_range(node.signature), out.type)
-    found = build.requantized(given, out, (1.0,), bounds, given.bits)
-    return (
-        replace(found, scale=found.scale * ratio(node)),
-        replace(found, scale=found.scale * ratio(node, 1)),
+    """By the slope of the function of real numbers between half a step below and above."""
+    x, out = node.inputs[0].type, node.output.type
+    real = TensorType((256,), ElementType.F32)
+    below, above = (
+        node.op.evaluate(
+            [((offsets(x) + half) * x.scale).astype(np.float32)],
+            Signature((real,), (real,)),
+            Rounding.DOUBLE,
+        )[0].astype(np.float64)
+        for half in (-0.5, 0.5)
     )
+    slopes = (above - below) / out.scale
+    return (times(build, build.whole(given, node.output), node.inputs[0], slopes),)
+
+
+@fixed_gradient(Lookup)
+def table_gradient(
+    build: FixedBuilder, node: Node, given: FixedGradient
+) -> Sequence[FixedGradient | None]:
+    """By the table's slope over a few entries, as each is rounded."""
+    op, x = node.op, node.inputs[0]
+    assert isinstance(op, Lookup)
+    # Entries in the order of what is stored, and back.
+    order = np.argsort(all_values(x.type.element), kind="stable")
+    places = np.arange(256)
+    before, behind = np.maximum(places - _REACH, 0), np.minimum(places + _REACH, 255)
+    stored = op.table[order].astype(np.float64)
+    slopes = np.empty(256)
+    slopes[order] = (stored[behind] - stored[before]) / (behind - before)
+    return (times(build, build.whole(given, node.output), x, slopes),)

@@ -22,6 +22,7 @@ from glowmcu.ops.block_gradient import is_packed, numbers_shape
 from glowmcu.ops.stored_gradient import (
     Conv2DInputGradient,
     DepthwiseInputGradient,
+    GradientProduct,
     GradientSum,
     InputGradient,
     RequantizationGradient,
@@ -147,6 +148,24 @@ class PortableGradientSum(Kernel):
             operands=(0, 1, 2, 3),
             header="glowmcu_gradient_sum.h",
             parameters=Parameters("glowmcu_gradient_sum_layer", fields),
+            overlaps={0: Overlap(0), 2: Overlap(0)},
+        )
+
+
+@kernel("gradient_product.portable", GradientProduct)
+class PortableGradientProduct(Kernel):
+    """One element after the other; any core."""
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return Cost(60.0 + 14.0 * site.signature.output.element_count, 90, 4)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        fields = (Field("count", site.signature.output.element_count),)
+        return KernelCode(
+            function="glowmcu_gradient_product",
+            operands=(0, 1, 2),
+            header="glowmcu_gradient_product.h",
+            parameters=Parameters("glowmcu_gradient_product_layer", fields),
             overlaps={0: Overlap(0), 2: Overlap(0)},
         )
 
