@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from glowmcu.ir.assembly_macros import Assembly, AssemblyLine, Macro
 from glowmcu.kernels.dsp.depthwise.row_assembly import (
-    FRAME_BYTES,
-    FRAME_ROWS,
     RowCode,
     enter,
     frame_bytes_of,
@@ -21,8 +20,12 @@ from glowmcu.kernels.dsp.depthwise.row_assembly import (
     loop_rounds,
     next_channel,
     row_code,
-    without_lower_row,
-    without_upper_row,
+)
+from glowmcu.kernels.dsp.depthwise.row_macros import (
+    FRAME_BYTES,
+    FRAME_ROWS,
+    WITHOUT_LOWER_ROW,
+    WITHOUT_UPPER_ROW,
 )
 from glowmcu.kernels.dsp.depthwise.row_shape import RowShape
 
@@ -31,6 +34,16 @@ _MOST_STEP, _MOST_COLUMNS = 4095, 64
 #: Behind the frame of a row: rows left, -1 after the last and 0 in the first; weights and start
 #: while they are those of two rows.
 _LEFT, _SAVED, _FRAME = FRAME_BYTES, FRAME_BYTES + 4, FRAME_BYTES + 20
+
+_KEEP = Macro(
+    "GLOWMCU_ROWS_KEEP",
+    "To 3 where no row is above the image; else weights and start of three rows into the frame.",
+    (),
+    (
+        *(f"ldr r2, [sp, #{FRAME_ROWS}]", "lsls r2, r2, #31", "bpl 3f"),
+        *(f"add r3, sp, #{_SAVED}", "stm r3, {r4-r6, r9}"),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +80,7 @@ class PlaneShape:
         return loop_rounds(self.row, 3) > 0
 
 
-def planes_assembly(shape: PlaneShape) -> tuple[str, ...]:
+def planes_assembly(shape: PlaneShape) -> Assembly:
     """The whole function: arguments in, out, parameters, rows in r0 to r3."""
     edge = row_code(shape.row, 2, 20, looped=not shape.unrolled)
     frame_bytes = frame_bytes_of(shape.row, _FRAME)
@@ -81,13 +94,10 @@ def planes_assembly(shape: PlaneShape) -> tuple[str, ...]:
     )
 
 
-def _first_row(shape: PlaneShape, edge: RowCode) -> Iterator[str]:
+def _first_row(shape: PlaneShape, edge: RowCode) -> Iterator[AssemblyLine]:
     """The row whose window begins above the image: so the next one's is nearer by a row."""
-    yield f"ldr r2, [sp, #{FRAME_ROWS}]"
-    yield "lsls r2, r2, #31"
-    yield "bpl 3f"
-    yield from (f"add r3, sp, #{_SAVED}", "stm r3, {r4-r6, r9}")
-    yield from without_upper_row()
+    yield _KEEP()
+    yield WITHOUT_UPPER_ROW()
     if shape.lacks_below:
         yield from ("movs r2, #0", f"str r2, [sp, #{_LEFT}]", "b 6f", "7: /* behind the row */")
     else:
@@ -97,7 +107,7 @@ def _first_row(shape: PlaneShape, edge: RowCode) -> Iterator[str]:
     yield "3:"
 
 
-def _rows(shape: PlaneShape) -> Iterator[str]:
+def _rows(shape: PlaneShape) -> Iterator[AssemblyLine]:
     """Rows with windows inside the image, any number."""
     row = row_code(shape.row, 3, 10, looped=not shape.unrolled)
     yield from (f"ldr r2, [sp, #{FRAME_ROWS}]", "lsrs r2, r2, #16", "b 5f")
@@ -108,12 +118,12 @@ def _rows(shape: PlaneShape) -> Iterator[str]:
     yield from ("5:", "subs r2, #1", f"str r2, [sp, #{_LEFT}]", "bcs 4b")
 
 
-def _last_row(edge: RowCode, lacks_above: bool) -> Iterator[str]:
+def _last_row(edge: RowCode, lacks_above: bool) -> Iterator[AssemblyLine]:
     """The row whose window ends below the image; the first one comes here, too."""
     yield f"ldr r2, [sp, #{FRAME_ROWS}]"
     yield "lsls r2, r2, #31 /* carry: there is one */"
     yield "bcc 2f"
-    yield from without_lower_row()
+    yield WITHOUT_LOWER_ROW()
     yield "6: /* a row of which two are in the image */"
     yield from edge.lines
     if lacks_above:

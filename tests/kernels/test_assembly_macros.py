@@ -1,0 +1,36 @@
+"""Macros of assembly: one meaning a name, told from others by its first 31 characters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from glowmcu.ir.assembly_macros import Macro, calls
+from glowmcu.kernels.dsp.depthwise.planes_assembly import PlaneShape, planes_assembly
+from glowmcu.kernels.dsp.depthwise.row_shape import RowShape
+from glowmcu.kernels.requantization.forms import FormKind
+
+_SIDES = ((False, True), (False, True))
+
+
+def _rows() -> Iterator[RowShape]:
+    """Widths with all columns that there are, and each epilogue."""
+    kinds = (FormKind.FLOOR, FormKind.LITERAL)
+    for kind, clamped, far, multiplier in product(kinds, *_SIDES, (1, 2)):
+        for width, stride, pad in product((1, 2, 3, 4, 19, 20), (1, 2), (0, 1)):
+            out_width = (width + 2 * pad - 3) // stride + 1
+            if out_width > 0:
+                near = RowShape(width, out_width, 4, stride, pad, True, kind, 11, clamped)
+                yield RowShape(**{**vars(near), "is_far": far, "multiplier": multiplier})
+
+
+def _macros() -> Iterator[Macro]:
+    for row in _rows():
+        plane = PlaneShape(row, row.stride, lacks_above=True, lacks_below=True, unrolled=False)
+        yield from (call.macro for call in calls(planes_assembly(plane)))
+
+
+def test_macros_differ_within_31_characters() -> None:
+    macros = set(_macros())
+    assert len(macros) > 40
+    assert len({macro.name[:31] for macro in macros}) == len(macros)
