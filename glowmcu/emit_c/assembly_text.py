@@ -89,8 +89,8 @@ def macro_definition(macro: Macro) -> str:
 def _parted(string: str, parameters: Iterable[str]) -> str:
     """A string of a macro's body: parameters become strings of their own."""
     for name in parameters:
-        string = string.replace(f"\\\\{name}", f'" #{name} "')
-    return string.strip().rjust(len(string.strip()) + 4)
+        string = re.sub(rf"\\\\{name}\b", f'" #{name} "', string)
+    return f"    {string.strip()}"
 
 
 def _register_bytes(part: str) -> int:

@@ -28,14 +28,14 @@ class Macro:
     lines: tuple[str, ...]
     feature: str = "GLOWMCU_HAS_DSP"
 
-    def __call__(self, *arguments: int, title: str = "", goes_on: bool = False) -> MacroCall:
+    def __call__(self, *arguments: int | str, title: str = "", goes_on: bool = False) -> MacroCall:
         assert len(arguments) == len(self.parameters), self.name
         return MacroCall(self, tuple(map(str, arguments)), title, goes_on)
 
 
 @dataclass(frozen=True)
 class MacroCall:
-    """A macro with numbers. `goes_on`: it is shown behind the call before it, under its title."""
+    """A macro with numbers or registers. `goes_on`: it is shown behind the call before it."""
 
     macro: Macro
     arguments: tuple[str, ...]

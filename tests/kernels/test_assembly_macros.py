@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
-from glowmcu.ir.assembly_macros import Macro, calls
+from glowmcu.ir.assembly_macros import Assembly, Macro, calls
+from glowmcu.kernels.dsp.convolution.chunks_assembly import chunks_assembly
+from glowmcu.kernels.dsp.dense.direct_assembly import row_assembly as direct
+from glowmcu.kernels.dsp.dense.few_inputs_assembly import FewShape, few_inputs_assembly
+from glowmcu.kernels.dsp.dense.straight_assembly import straight_assembly
+from glowmcu.kernels.dsp.dense.stream import BlockLayout
 from glowmcu.kernels.dsp.depthwise.planes_assembly import PlaneShape, planes_assembly
 from glowmcu.kernels.dsp.depthwise.row_shape import RowShape
 from glowmcu.kernels.requantization.forms import FormKind
@@ -30,7 +36,18 @@ def _macros() -> Iterator[Macro]:
         yield from (call.macro for call in calls(planes_assembly(plane)))
 
 
+def _others() -> Iterator[Assembly]:
+    """Loops of convolutions: both layouts, all ends, inputs that are few."""
+    for kind, wide, shift in product(FormKind, (False, True), (11, 12)):
+        layout = BlockLayout(kind, wide, 4)
+        yield chunks_assembly(layout, 64, (0, 4), shift)
+        yield straight_assembly(layout, 40, shift)
+        yield direct(replace(layout, channels=8), shift)
+    for depth in range(1, 9):
+        yield few_inputs_assembly(FewShape(depth, 16, 4, False, 12))
+
+
 def test_macros_differ_within_31_characters() -> None:
-    macros = set(_macros())
-    assert len(macros) > 40
+    macros = {*_macros(), *(call.macro for lines in _others() for call in calls(lines))}
+    assert len(macros) > 70
     assert len({macro.name[:31] for macro in macros}) == len(macros)

@@ -45,6 +45,19 @@ _KEEP = Macro(
     ),
 )
 
+_COUNT = ("subs r2, #1", f"str r2, [sp, #{_LEFT}]", "bcs 4b")
+_COUNT_TO_LAST = Macro(
+    "GLOWMCU_ROWS_COUNT",
+    "To the next row, at 4; after the last one to 2 where no row is below the image.",
+    (),
+    (
+        *_COUNT,
+        f"ldr r2, [sp, #{FRAME_ROWS}]",
+        "lsls r2, r2, #31 /* carry: there is one */",
+        "bcc 2f",
+    ),
+)
+
 
 @dataclass(frozen=True)
 class PlaneShape:
@@ -114,15 +127,14 @@ def _rows(shape: PlaneShape) -> Iterator[AssemblyLine]:
     yield "4: /* a row */"
     yield from row.lines
     yield from _step(shape, row, shape.in_step)
-    yield f"ldr r2, [sp, #{_LEFT}]"
-    yield from ("5:", "subs r2, #1", f"str r2, [sp, #{_LEFT}]", "bcs 4b")
+    yield from (f"ldr r2, [sp, #{_LEFT}]", "5:")
+    if not shape.lacks_below:
+        yield from _COUNT
 
 
 def _last_row(edge: RowCode, lacks_above: bool) -> Iterator[AssemblyLine]:
     """The row whose window ends below the image; the first one comes here, too."""
-    yield f"ldr r2, [sp, #{FRAME_ROWS}]"
-    yield "lsls r2, r2, #31 /* carry: there is one */"
-    yield "bcc 2f"
+    yield _COUNT_TO_LAST()
     yield WITHOUT_LOWER_ROW()
     yield "6: /* a row of which two are in the image */"
     yield from edge.lines
