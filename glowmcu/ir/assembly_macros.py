@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 _PARAMETER = re.compile(r"\\([a-z]\w*)")
 
@@ -64,3 +65,27 @@ def plain(assembly: Iterable[AssemblyLine]) -> Iterator[str]:
 def calls(assembly: Iterable[AssemblyLine]) -> Iterator[MacroCall]:
     """Those of macros, in their order."""
     return (line for line in assembly if isinstance(line, MacroCall))
+
+
+def folded(lines: Sequence[str], macros: Sequence[Macro]) -> Iterator[AssemblyLine]:
+    """The lines, with calls wherever one of `macros` stands for some of them."""
+    at = 0
+    while at < len(lines):
+        for macro in macros:
+            found = re.match(_pattern(macro), "\n".join(lines[at : at + len(macro.lines)]))
+            if found:
+                yield macro(*(found[name] for name in macro.parameters))
+                at += len(macro.lines)
+                break
+        else:
+            yield lines[at]
+            at += 1
+
+
+@cache
+def _pattern(macro: Macro) -> re.Pattern[str]:
+    """Of the macro's lines, with numbers in the place of its parameters."""
+    text = re.escape("\n".join(macro.lines))
+    for name in macro.parameters:
+        text = text.replace(rf"\\{name}", rf"(?P<{name}>\d+)")
+    return re.compile(rf"{text}\Z")

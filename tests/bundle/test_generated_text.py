@@ -23,7 +23,7 @@ from glowmcu.emit_c.assembly_text import (
 from glowmcu.emit_c.c_text import float_literal
 from glowmcu.emit_c.folding import fold_lines
 from glowmcu.goals import Goal
-from glowmcu.ir.assembly_macros import Macro, plain
+from glowmcu.ir.assembly_macros import Macro, folded, plain
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.host_library import STRICT_FLAGS
 from tests.bundle.models import model_bytes, options_of
@@ -188,6 +188,11 @@ def test_a_macro_of_assembly_is_defined_by_strings_and_called_with_numbers() -> 
 def test_a_long_title_of_a_macro_stands_above_it() -> None:
     lines = assembly_strings([SCALE(3, 8, title="word " * 15)]).splitlines()
     assert [line.strip()[:13] for line in lines] == ["/* word word ", "GLOWMCU_SCALE"]
+
+
+def test_lines_that_a_macro_stands_for_become_a_call_of_it() -> None:
+    lines = ["bx lr", *SCALE(3, 8).lines(), "smmul r0, r0, 4", "bx lr"]
+    assert list(folded(lines, [SCALE])) == ["bx lr", SCALE(3, 8), "smmul r0, r0, 4", "bx lr"]
 
 
 def test_a_macro_is_defined_where_that_saves_lines() -> None:

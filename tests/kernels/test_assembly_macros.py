@@ -14,6 +14,8 @@ from glowmcu.kernels.dsp.dense.straight_assembly import straight_assembly
 from glowmcu.kernels.dsp.dense.stream import BlockLayout
 from glowmcu.kernels.dsp.depthwise.planes_assembly import PlaneShape, planes_assembly
 from glowmcu.kernels.dsp.depthwise.row_shape import RowShape
+from glowmcu.kernels.helium.straight_assembly import StraightCode
+from glowmcu.kernels.helium.straight_assembly import straight_assembly as straight
 from glowmcu.kernels.requantization.forms import FormKind
 
 _SIDES = ((False, True), (False, True))
@@ -45,6 +47,9 @@ def _others() -> Iterator[Assembly]:
         yield direct(replace(layout, channels=8), shift)
     for depth in range(1, 9):
         yield few_inputs_assembly(FewShape(depth, 16, 4, False, 12))
+    for (rows, row_blocks), preshift in product(((1, 1), (1, 8), (3, 3)), (-1, 0, 11)):
+        for clamped, partial in product(*_SIDES):
+            yield straight(StraightCode(rows, row_blocks, 16, preshift, clamped, partial))
 
 
 def test_macros_differ_within_31_characters() -> None:

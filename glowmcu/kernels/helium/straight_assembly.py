@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from glowmcu.ir.assembly_macros import Assembly, AssemblyLine, Macro
+from glowmcu.ir.assembly_macros import Assembly, AssemblyLine, Macro, folded
 from glowmcu.kernels.helium.direct_assembly import (
     BLOCK,
     P_CLAMP,
@@ -36,6 +36,7 @@ from glowmcu.kernels.helium.straight_macros import (
     NEXT_PAIR,
     NEXT_WINDOWS,
     NOWHERE,
+    PRODUCTS,
     RESULTS,
     STREAM,
 )
@@ -200,7 +201,8 @@ def _fours(code: StraightCode) -> Iterator[AssemblyLine]:
     """The first channels of a pair count down from the least number, which overflows: results have
     to go on elsewhere.
     """
-    yield from ("mov r9, #0x80000000", "1: /* four channels */", *_body(code, 0, False))
+    body = folded(_body(code, 0, False), PRODUCTS)
+    yield from ("mov r9, #0x80000000", "1: /* four channels */", *body)
     yield from ("ble 2f", "le 1b", "2: bvc 7b")
     yield RESULTS()
     yield from (line for lines in _count(code) for line in lines)
@@ -308,7 +310,7 @@ def _back(code: StraightCode) -> Iterator[str]:
 
 
 def _at(register: str, offset: int) -> str:
-    return f"[{register}, #{offset}]" if offset else f"[{register}]"
+    return f"[{register}, #{offset}]"
 
 
 def _moves(results: tuple[str, str]) -> dict[str, str]:

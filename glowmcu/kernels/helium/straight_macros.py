@@ -51,3 +51,27 @@ RESULTS = Macro(
     ),
     FEATURE,
 )
+#: Of products that stand alone. Others have what is left of scaling between them.
+PRODUCTS = (
+    Macro(
+        "GLOWMCU_WINDOWS_VECTOR",
+        "Both windows: channels 2 and 3 end a vector; the next at `x` and `y`, and channel 0.",
+        ("x", "y"),
+        (
+            *("vmladava.s8 r12, q1, q2", "vldrb.8 q2, [r5, #16]!", "vmladava.s8 r6, q0, q3"),
+            *(r"vldrb.8 q0, [r1, #\x]", "vmladava.s8 lr, q1, q3", r"vldrb.8 q1, [r1, #\y]"),
+            *("vmladava.s8 r0, q0, q2", "vldrb.8 q3, [r5, #16]!", "vmladava.s8 r8, q1, q2"),
+        ),
+        FEATURE,
+    ),
+    Macro(
+        "GLOWMCU_WINDOWS_MIDDLE",
+        "Both windows: channel 1 of a vector, and channel 2 of the first window.",
+        (),
+        (
+            *("vldrb.8 q2, [r5, #16]!", "vmladava.s8 r2, q0, q3", "vmladava.s8 r10, q1, q3"),
+            *("vldrb.8 q3, [r5, #16]!", "vmladava.s8 r4, q0, q2"),
+        ),
+        FEATURE,
+    ),
+)
