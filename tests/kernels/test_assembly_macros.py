@@ -6,17 +6,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
+
 from glowmcu.ir.assembly_macros import Assembly, Macro, calls
 from glowmcu.kernels.dsp.convolution.chunks_assembly import chunks_assembly
 from glowmcu.kernels.dsp.dense.direct_assembly import row_assembly as direct
 from glowmcu.kernels.dsp.dense.few_inputs_assembly import FewShape, few_inputs_assembly
 from glowmcu.kernels.dsp.dense.straight_assembly import straight_assembly
 from glowmcu.kernels.dsp.dense.stream import BlockLayout
+from glowmcu.kernels.dsp.depthwise.near_taps_assembly import window_assembly
 from glowmcu.kernels.dsp.depthwise.planes_assembly import PlaneShape, planes_assembly
 from glowmcu.kernels.dsp.depthwise.row_shape import RowShape
 from glowmcu.kernels.helium.straight_assembly import StraightCode
 from glowmcu.kernels.helium.straight_assembly import straight_assembly as straight
-from glowmcu.kernels.requantization.forms import FormKind
+from glowmcu.kernels.requantization.forms import Form, FormKind
 
 _SIDES = ((False, True), (False, True))
 
@@ -45,6 +48,10 @@ def _others() -> Iterator[Assembly]:
         yield chunks_assembly(layout, 64, (0, 4), shift)
         yield straight_assembly(layout, 40, shift)
         yield direct(replace(layout, channels=8), shift)
+    none = np.zeros(4, np.int64)
+    for kind, clamp in product((FormKind.FLOOR, FormKind.LITERAL), (None, (-3, 4))):
+        form = Form(kind, 8, 11, none, none, none, none, none, clamp)
+        yield window_assembly(form, (0, 4, 8, 12))
     for depth in range(1, 9):
         yield few_inputs_assembly(FewShape(depth, 16, 4, False, 12))
     for (rows, row_blocks), preshift in product(((1, 1), (1, 8), (3, 3)), (-1, 0, 11)):
