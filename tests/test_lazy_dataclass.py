@@ -4,14 +4,17 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, fields, replace
+from pathlib import Path
 from threading import Barrier
 
 import pytest
 
+import glowmcu
 from glowmcu.discovery import import_members
 from glowmcu.lazy_dataclass import dataclass
 
@@ -146,6 +149,13 @@ def test_threads_make_a_class_once() -> None:
         with ThreadPoolExecutor(4) as pool:
             made = list(pool.map(make, range(4)))
         assert made == [Late(size) for size in range(4)]
+
+
+def test_the_package_decorates_with_nothing_else() -> None:
+    package = Path(glowmcu.__file__).parent
+    standard = re.compile(r"^from dataclasses import .*\bdataclass\b", re.MULTILINE)
+    found = [path for path in package.rglob("*.py") if standard.search(path.read_text("utf-8"))]
+    assert not found
 
 
 def test_every_class_of_the_package_can_be_made() -> None:

@@ -29,6 +29,10 @@ class Texts(Mapping[str, str]):
     def __getitem__(self, name: str) -> str:
         return b"".join(self.pieces(name)).decode("utf-8")
 
+    def __contains__(self, name: object) -> bool:
+        # What a mapping does by itself makes the whole text.
+        return name in self.outlines
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.outlines)
 

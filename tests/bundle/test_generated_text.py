@@ -15,10 +15,15 @@ import pytest
 from glowmcu.compilation import Options
 from glowmcu.emit_c import folding, number_cells
 from glowmcu.emit_c.array_text import array_rows
-from glowmcu.emit_c.assembly_text import assembly_strings
+from glowmcu.emit_c.assembly_text import (
+    assembly_strings,
+    macro_definition,
+    worthwhile_macros,
+)
 from glowmcu.emit_c.c_text import float_literal
 from glowmcu.emit_c.folding import fold_lines
 from glowmcu.goals import Goal
+from glowmcu.ir.assembly_macros import Macro, folded, plain
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.host_library import STRICT_FLAGS
 from tests.bundle.models import model_bytes, options_of
@@ -158,6 +163,41 @@ def test_assembly_shows_labels_titles_and_remarks() -> None:
         "        /* to int8 */",
         '        "    ldr r2, [\\\\x]\\n"',
     ]
+
+
+SCALE = Macro(
+    "GLOWMCU_SCALE", "Scales r0.", ("by", "at"), (r"smmul r0, r0, \by", r"strb r0, [r1, #\at]")
+)
+
+
+def test_a_macro_of_assembly_is_defined_by_strings_and_called_with_numbers() -> None:
+    assert macro_definition(SCALE).splitlines() == [
+        "/* Scales r0. */",
+        "#define GLOWMCU_SCALE(by, at)     \\",
+        '    "    smmul r0, r0, " #by "\\n" \\',
+        '    "    strb r0, [r1, #" #at "]\\n"',
+    ]
+    called = [SCALE(3, 8, title="a row"), SCALE(4, 9, goes_on=True), "bx lr"]
+    assert assembly_strings(called).splitlines() == [
+        "        GLOWMCU_SCALE(3, 8) GLOWMCU_SCALE(4, 9) /* a row */",
+        '        "    bx lr\\n"',
+    ]
+    assert list(plain(called))[:3] == ["/* a row */", "smmul r0, r0, 3", "strb r0, [r1, #8]"]
+
+
+def test_a_long_title_of_a_macro_stands_above_it() -> None:
+    lines = assembly_strings([SCALE(3, 8, title="word " * 15)]).splitlines()
+    assert [line.strip()[:13] for line in lines] == ["/* word word ", "GLOWMCU_SCALE"]
+
+
+def test_lines_that_a_macro_stands_for_become_a_call_of_it() -> None:
+    lines = ["bx lr", *SCALE(3, 8).lines(), "smmul r0, r0, 4", "bx lr"]
+    assert list(folded(lines, [SCALE])) == ["bx lr", SCALE(3, 8), "smmul r0, r0, 4", "bx lr"]
+
+
+def test_a_macro_is_defined_where_that_saves_lines() -> None:
+    assert worthwhile_macros([[SCALE(number, 0)] * 5 for number in range(2)]) == {SCALE}
+    assert worthwhile_macros([[SCALE(0, 0)] * 5]) == set()
 
 
 def test_a_long_directive_of_assembly_goes_on_in_another_string() -> None:

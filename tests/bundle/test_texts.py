@@ -13,6 +13,7 @@ import pytest
 from glowmcu.emit_c.array_text import array_rows
 from glowmcu.emit_c.constant_pool import array_view
 from glowmcu.emit_c.contract import with_digests
+from glowmcu.emit_c.licenses import terms
 from glowmcu.emit_c.texts import Texts
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.ir.kernel_code import ConstantArray
@@ -54,6 +55,8 @@ def test_files_are_changed_and_joined_by_their_outlines() -> None:
 
 
 READERS: dict[str, Callable[[Texts, Path], object]] = {
+    "its terms": lambda files, _: terms(files, "m"),
+    "whether it is there": lambda files, _: "m_weights.c" in files,
     "its digest": lambda files, _: files.digests,
     "the digest of its code": lambda files, _: with_digests(files),
     "what is written": lambda files, folder: write_bundle(files, folder / "m", "m"),

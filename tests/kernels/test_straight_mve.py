@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.helium_schedule import turn_cycles
+from glowmcu.ir.assembly_macros import plain
 from glowmcu.kernels.helium.slots import Slot, ordered
 from glowmcu.kernels.helium.straight_assembly import StraightCode, fits, straight_assembly
 from glowmcu.verify.helium.costs import CORTEX_M55, CORTEX_M85, HeliumCosts
@@ -52,7 +53,7 @@ def test_an_order_keeps_what_each_instruction_reads(drawn: list[tuple[str, bool]
 def test_offsets_are_those_that_instructions_hold(size: tuple[int, int, int]) -> None:
     for form in _FORMS:
         for is_partial in (False, True):
-            text = "\n".join(straight_assembly(StraightCode(*size, *form, is_partial)))
+            text = "\n".join(plain(straight_assembly(StraightCode(*size, *form, is_partial))))
             offsets = {
                 name: [int(offset) for offset in re.findall(rf"{name}.*#(-?\d+)\]", text)]
                 for name in ("vldrb", "vldrw")
@@ -67,7 +68,7 @@ def test_a_turn_costs_hardly_more_than_its_products(
     size: tuple[int, int, int], costs: HeliumCosts
 ) -> None:
     for preshift, cycles in zip((11, -1), _CYCLES[size], strict=True):
-        lines = straight_assembly(StraightCode(*size, preshift, False, False))
+        lines = list(plain(straight_assembly(StraightCode(*size, preshift, False, False))))
         start = next(n for n, line in enumerate(lines) if re.match("[13]: ", line)) + 1
         end = next(n for n, line in enumerate(lines) if line.startswith("le "))
         assert turn_cycles(lines[start : end + 1], costs) <= cycles

@@ -20,16 +20,25 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from glowmcu.ir.assembly_macros import Assembly, AssemblyLine, Macro, folded
 from glowmcu.kernels.helium.direct_assembly import (
     BLOCK,
-    P_CHANNELS,
     P_CLAMP,
-    P_STEPS,
-    P_STREAM,
     SUMS,
     TILE,
 )
 from glowmcu.kernels.helium.slots import Slot, ordered
+from glowmcu.kernels.helium.straight_macros import (
+    CLAMP,
+    ENTER,
+    FEATURE,
+    NEXT_PAIR,
+    NEXT_WINDOWS,
+    NOWHERE,
+    PRODUCTS,
+    RESULTS,
+    STREAM,
+)
 from glowmcu.lazy_dataclass import dataclass
 
 #: Vectors of a window that are written out.
@@ -41,7 +50,6 @@ MOST_PAIRED = 4
 #: What the offset of a load of bytes reaches.
 _FARTHEST = 127
 
-_LEFT, _NEXT, _CHANNELS, _TO_B, _APART, _STREAM, _NOWHERE, _, _CLAMP = range(0, 36, 4)
 _FRAME, _FRAME_CLAMPED = 32, 64
 _CONSTANTS = re.compile(r"@(\d)")
 #: Results of windows a and b, of each four channels of a turn.
@@ -153,19 +161,33 @@ def is_paired(rows: int, row_blocks: int) -> bool:
     return rows * row_blocks <= MOST_PAIRED
 
 
-def straight_assembly(code: StraightCode) -> tuple[str, ...]:
+def straight_assembly(code: StraightCode) -> Assembly:
     """The whole function: r0 the layer, r1 the first window, r2 results, r3 how many windows."""
     return (
         *_enter(code),
         *_pair(code),
         *(_eights(code) if code.is_paired else _fours(code)),
         "9: /* the last results */",
-        *(_moves(code.results[-1])[f"m{number}"] for number in range(4)),
-        f"ldr r5, [sp, #{_STREAM}]",
-        *(_placed(line, -BLOCK) for lines in _scale(code, -1) for line in lines),
-        f"add sp, #{_frame(code)}",
-        "vpop {d8-d15}",
-        "pop {r4-r11, pc}",
+        _last(code)(*((code.preshift,) if code.preshift > 0 else ()), _frame(code)),
+    )
+
+
+def _last(code: StraightCode) -> Macro:
+    """Sums of the last channels of all to results, and the function's end."""
+    form = "LITERAL" if code.is_literal else "FLOOR" if code.preshift else "WHOLE"
+    shift = r"\shift" if code.preshift else ""
+    return Macro(
+        f"GLOWMCU_LAST_{form}_{code.channels}"
+        f"{'_CLAMPED' * code.is_clamped}{'_PARTIAL' * code.is_partial}",
+        "The last results of both windows; then it leaves the function.",
+        (*(("shift",) if form == "FLOOR" else ()), "bytes"),
+        (
+            *(_moves(code.results[-1])[f"m{number}"] for number in range(4)),
+            f"ldr r5, [sp, #{STREAM}]",
+            *(_placed(line, -BLOCK) for lines in _scale(code, -1, shift) for line in lines),
+            *(r"add sp, #\bytes", "vpop {d8-d15}", "pop {r4-r11, pc}"),
+        ),
+        FEATURE,
     )
 
 
@@ -175,13 +197,15 @@ def _eights(code: StraightCode) -> Iterator[str]:
     yield from (*_body(code, 0, False), "le 3b")
 
 
-def _fours(code: StraightCode) -> Iterator[str]:
+def _fours(code: StraightCode) -> Iterator[AssemblyLine]:
     """The first channels of a pair count down from the least number, which overflows: results have
     to go on elsewhere.
     """
-    yield from ("mov r9, #0x80000000", "1: /* four channels */", *_body(code, 0, False))
+    body = folded(_body(code, 0, False), PRODUCTS)
+    yield from ("mov r9, #0x80000000", "1: /* four channels */", *body)
     yield from ("ble 2f", "le 1b", "2: bvc 7b")
-    yield from (line for lines in _results(code) for line in lines)
+    yield RESULTS()
+    yield from (line for lines in _count(code) for line in lines)
     yield from ("bgt 1b", "b 7b")
 
 
@@ -189,43 +213,28 @@ def _frame(code: StraightCode) -> int:
     return _FRAME_CLAMPED if code.is_clamped else _FRAME
 
 
-def _enter(code: StraightCode) -> Iterator[str]:
-    yield from ("push {r4-r11, lr}", "vpush {d8-d15}", f"sub sp, #{_frame(code)}")
-    yield from (f"ldr r4, [r0, #{P_CHANNELS}]", f"ldr r8, [r0, #{P_STREAM}]")
-    yield from ("add r3, #1", f"strd r3, r2, [sp, #{_LEFT}]", f"strd r4, r4, [sp, #{_CHANNELS}]")
-    yield from (f"sub r8, #{BLOCK}", f"ldrd r9, r10, [r0, #{P_STEPS}]")
-    yield from (f"strd r10, r8, [sp, #{_APART}]", "sub r1, r1, r10, lsl #1")
+def _enter(code: StraightCode) -> Iterator[AssemblyLine]:
+    yield ENTER(_frame(code))
     if code.apart:
         yield from ("ldr r11, [r9]", "asr r11, r11, #1")
         if code.walked[-1]:
             yield f"sub r11, #{code.walked[-1]}"
-    yield from (f"add r7, sp, #{_NOWHERE}", "mov r3, r7")
+    yield from (f"add r7, sp, #{NOWHERE}", "mov r3, r7")
     if code.is_clamped:
         yield from (f"ldrd r4, r6, [r0, #{P_CLAMP}]", "vdup.32 q6, r4", "vdup.32 q7, r6")
-        yield from (f"vstrw.32 q6, [sp, #{_CLAMP}]", f"vstrw.32 q7, [sp, #{_CLAMP + BLOCK}]")
+        yield from (f"vstrw.32 q6, [sp, #{CLAMP}]", f"vstrw.32 q7, [sp, #{CLAMP + BLOCK}]")
 
 
-def _pair(code: StraightCode) -> Iterator[str]:
+def _pair(code: StraightCode) -> Iterator[AssemblyLine]:
     yield "7: /* two windows; of the last one alone, that one twice */"
-    yield from (f"ldr r9, [sp, #{_LEFT}]", "subs r9, #2", "blt 9f", f"str r9, [sp, #{_LEFT}]")
-    if code.apart:
-        yield f"add r1, #{2 * code.apart}"
-    else:
-        yield from (f"ldr r5, [sp, #{_APART}]", "add r1, r1, r5, lsl #1")
-        yield from ("itt eq", "moveq r5, #0", f"streq r5, [sp, #{_TO_B}]", "add r11, r1, r5")
-    yield from (f"ldr r5, [sp, #{_STREAM}]", "vldrb.8 q0, [r1]")
+    yield NEXT_WINDOWS(2 * code.apart) if code.apart else NEXT_PAIR()
     if code.rows * code.row_blocks == 1:
         yield "vldrb.8 q1, [r11]"
 
 
 def _results(code: StraightCode) -> Iterator[tuple[str, ...]]:
     """Where those of a pair of windows are, from its second four channels on; their count."""
-    yield (f"ldr r7, [sp, #{_NEXT}]",)
-    yield (f"ldr r9, [sp, #{_CHANNELS}]",)
-    yield ("add r3, r7, r9, lsl #1",)
-    yield (f"str r3, [sp, #{_NEXT}]",)
-    yield (f"ldr r3, [sp, #{_TO_B}]",)
-    yield ("add r3, r7",)
+    yield from ((line,) for line in RESULTS.lines)
     yield from _count(code)
 
 
@@ -301,7 +310,7 @@ def _back(code: StraightCode) -> Iterator[str]:
 
 
 def _at(register: str, offset: int) -> str:
-    return f"[{register}, #{offset}]" if offset else f"[{register}]"
+    return f"[{register}, #{offset}]"
 
 
 def _moves(results: tuple[str, str]) -> dict[str, str]:
@@ -313,12 +322,13 @@ def _moves(results: tuple[str, str]) -> dict[str, str]:
     }
 
 
-def _scale(code: StraightCode, part: int) -> Iterator[tuple[str, ...]]:
+def _scale(code: StraightCode, part: int, shift: str = "") -> Iterator[tuple[str, ...]]:
     """From sums of a part of a turn, the last one for -1, to what is stored if it is the last; by
-    what stays together.
+    what stays together. `shift`: a macro's word for the preshift.
     """
     results = code.results[part]
-    scale = _literal(code, results) if code.is_literal else _floor(code, results)
+    preshift = shift or str(code.preshift or "")
+    scale = _literal(code, results) if code.is_literal else _floor(preshift, results)
     yield from ((line,) for line in scale)
     if results != code.results[-1]:
         return
@@ -344,9 +354,9 @@ def _each(line: str, results: tuple[str, str]) -> Iterator[str]:
     return (line.format(q) for q in results)
 
 
-def _floor(code: StraightCode, results: tuple[str, str]) -> Iterator[str]:
-    if code.preshift:
-        yield from _each(f"vshl.i32 {{0}}, {{0}}, #{code.preshift}", results)
+def _floor(preshift: str, results: tuple[str, str]) -> Iterator[str]:
+    if preshift:
+        yield from _each(f"vshl.i32 {{0}}, {{0}}, #{preshift}", results)
     for number, line in enumerate(("vadd.i32 {0}, {0}, q6", "vmulh.s32 {0}, {0}, q6")):
         yield f"vldrw.32 q6, @{number}"
         yield from _each(line, results)
@@ -360,7 +370,7 @@ def _literal(code: StraightCode, results: tuple[str, str]) -> Iterator[str]:
         yield from (f"vshr.s32 q6, {q}, #31", f"vadd.i32 {q}, {q}, q6")
     steps = [("vadd.i32", "@2"), ("vshl.s32", "@3")]
     if code.is_clamped:
-        steps += [("vmax.s32", f"[sp, #{_CLAMP}]"), ("vmin.s32", f"[sp, #{_CLAMP + BLOCK}]")]
+        steps += [("vmax.s32", f"[sp, #{CLAMP}]"), ("vmin.s32", f"[sp, #{CLAMP + BLOCK}]")]
     for name, place in steps:
         yield f"vldrw.32 q6, {place}"
         yield from _each(name + " {0}, {0}, q6", results)

@@ -9,7 +9,9 @@ r1 stream, see dsp/dense/pixel_pair_assembly.py.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
+from glowmcu.ir.assembly_macros import Assembly, AssemblyLine, Macro
 from glowmcu.kernels.dsp.dense.pixel_pair_assembly import (
     EIGHTS,
     FRAME,
@@ -34,7 +36,7 @@ _RUN_PAIRS = 24  # in glowmcu_chunks_run
 
 def chunks_assembly(
     layout: BlockLayout, distance: int, offsets: Sequence[int], postshift: int
-) -> tuple[str, ...]:
+) -> Assembly:
     """The whole function: r0 is the layer, r1 the run of pixels.
 
     A pair's second pixel is `distance` bytes behind the first, a chunk's fours are at `offsets`.
@@ -78,17 +80,29 @@ def _start(layout: BlockLayout) -> Iterator[str]:
     yield "b 6f"
 
 
-def _chunks(layout: BlockLayout, distance: int, offsets: Sequence[int]) -> Iterator[str]:
+@cache
+def _step(layout: BlockLayout, turned: str) -> Macro:
+    """Two of four values of both pixels times the weights of four channels."""
+    weights = list(multiply_weights(r"\w", layout, HIGH, LOW))
+    loads = 2
+    return Macro(
+        f"GLOWMCU_CHUNK_{'ODD' if turned else 'EVEN'}{'_WIDE' * layout.wide}",
+        f"Values {'1 and 3' if turned else '0 and 2'} of four of both pixels, `x` and `y` behind"
+        " r0, times weights `w` behind r1.",
+        ("x", "y", "w"),
+        (
+            *(r"ldr r2, [r0, #\x]", r"ldr r3, [r0, #\y]", *weights[:loads]),
+            *(f"sxtb16 r2, r2{turned}", f"sxtb16 r3, r3{turned}", *weights[loads:]),
+        ),
+    )
+
+
+def _chunks(layout: BlockLayout, distance: int, offsets: Sequence[int]) -> Iterator[AssemblyLine]:
     """Sums on top of the sums, place after place: odd ones are in the patch, -1 is the end."""
     yield "7: /* a chunk */"
     steps = [(offset, turned) for offset in offsets for turned in ("", ", ror #8")]
     for number, (offset, turned) in enumerate(steps):
-        yield from (f"ldr r2, [r0, #{offset}]", f"ldr r3, [r0, #{offset + distance}]")
-        weights = list(multiply_weights(layout.step_bytes * number, layout, HIGH, LOW))
-        loads = 2
-        yield from weights[:loads]
-        yield from (f"sxtb16 r2, r2{turned}", f"sxtb16 r3, r3{turned}")
-        yield from weights[loads:]
+        yield _step(layout, turned)(offset, offset + distance, layout.step_bytes * number)
     yield from (f"ldr r2, [sp, #{_NEXT}]", f"ldr r0, [sp, #{IN}]")
     yield f"add r1, r1, #{layout.step_bytes * len(steps)}"
     yield "6: /* the next chunk */"

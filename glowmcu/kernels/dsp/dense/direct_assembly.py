@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from glowmcu.ir.assembly_macros import Assembly, AssemblyLine, MacroCall
 from glowmcu.kernels.dsp.dense.direct_even_assembly import even_entry, even_unit
 from glowmcu.kernels.dsp.dense.nibbles import GROUP, MASKS
 from glowmcu.kernels.dsp.dense.requantization_assembly import (
@@ -114,7 +115,7 @@ def walk(
     )
 
 
-def row_assembly(layout: BlockLayout, postshift: int, even: bool = False) -> tuple[str, ...]:
+def row_assembly(layout: BlockLayout, postshift: int, even: bool = False) -> Assembly:
     """The whole function: r0 is the layer, r1 the inputs, r2 the result, r3 the inputs' rest."""
     return (
         *_enter(layout),
@@ -275,7 +276,7 @@ def _products(layout: BlockLayout, half: str, place: int, weights: str) -> Itera
     yield f"smlad {low}, {half}, {weights}, {low}"
 
 
-def _requantize(layout: BlockLayout, postshift: int) -> Iterator[str]:
+def _requantize(layout: BlockLayout, postshift: int) -> Iterator[AssemblyLine]:
     """Sums to int8 in memory; the place sets zero in the last block."""
     if layout.nibbles:
         yield from _parted_sums()
@@ -303,7 +304,7 @@ def _parted_sums() -> Iterator[str]:
 
 def _parts(
     layout: BlockLayout, postshift: int, high: str, low: str
-) -> Iterator[tuple[int, Iterator[str]]]:
+) -> Iterator[tuple[int, Iterator[MacroCall]]]:
     """Of two channels: how many constants, and what happens with them."""
     if not layout.started:
         yield 3, floor_pair((high,), (low,), postshift)

@@ -12,7 +12,9 @@ by itself beside a product, twice where registers are few (`single_loads`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
+from glowmcu.ir.assembly_macros import Assembly, AssemblyLine, Macro
 from glowmcu.lazy_dataclass import dataclass
 
 #: Words of two inputs that fit the registers twice.
@@ -46,8 +48,7 @@ class FewShape:
     @property
     def pixels(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The registers of both pixels' words."""
-        words = _POOL[-2 * self.words :]
-        return words[: self.words], words[self.words :]
+        return _words(self.words)
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -55,7 +56,12 @@ class FewShape:
         return _POOL[: -2 * self.words]
 
 
-def few_inputs_assembly(shape: FewShape) -> tuple[str, ...]:
+def _words(count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    words = _POOL[-2 * count :]
+    return words[:count], words[count:]
+
+
+def few_inputs_assembly(shape: FewShape) -> Assembly:
     """The whole function: in, stream, out, bytes from pixel to pixel, and in memory the pairs."""
     return (
         "push {r4-r11, lr}",
@@ -108,11 +114,12 @@ def _load_rest(base: str, words: tuple[str, ...], at: int, count: int) -> Iterat
         yield f"pkhbt {words[0]}, {words[0]}, r3, lsl #16"
 
 
-def _channels(shape: FewShape) -> Iterator[str]:
+def _channels(shape: FewShape) -> Iterator[AssemblyLine]:
     """A block of channels; the stream's pointer ends behind it."""
     if not shape.single_loads:
         for channel in range(shape.channels):
-            yield from _channel(shape, channel)
+            numbers = channel, channel + shape.out_step, shape.postshift
+            yield _channel(shape.words)(*numbers, title=f"channel {channel}")
         return
     size, at = 4 * (shape.words + 2), 0
     for channel in range(shape.channels):
@@ -166,11 +173,31 @@ def _in_turns(shape: FewShape, weights: list[str], last: str) -> Iterator[str]:
             yield f"smmul {total}, {total}, {register}"
 
 
-def _channel(shape: FewShape, channel: int) -> Iterator[str]:
-    """One channel of both pixels. Its start comes into r3, which then is the second one's sum."""
-    free, first = shape.free, "r3"
-    yield f"/* channel {channel} */"
-    left = [*range(shape.words), -1]  # of its constants: weights, then the multiplier
+@cache
+def _channel(count: int) -> Macro:
+    """One channel of both pixels of `count` words."""
+    return Macro(
+        f"GLOWMCU_FEW_INPUTS_{2 * count}",
+        f"A channel of both pixels, of {2 * count} inputs, to int8 at `x` and `y` behind r0.",
+        ("x", "y", "shift"),
+        (
+            *_sums(count),
+            *(
+                line
+                for total, at in (("r2", "x"), ("r3", "y"))
+                for line in (
+                    rf"ssat {total}, #8, {total}, asr #\shift",
+                    rf"strb {total}, [r0, #\{at}]",
+                )
+            ),
+        ),
+    )
+
+
+def _sums(count: int) -> Iterator[str]:
+    """The channel's start comes into r3, which then is the second pixel's sum."""
+    free, pixels, first = _POOL[: -2 * count], _words(count), "r3"
+    left = [*range(count), -1]  # of its constants: weights, then the multiplier
     multiplier = ""
     while left:
         now, left = left[: len(free)], left[len(free) :]
@@ -181,13 +208,10 @@ def _channel(shape: FewShape, channel: int) -> Iterator[str]:
             if index < 0:
                 multiplier = register
                 continue
-            for total, words in zip(("r2", "r3"), shape.pixels, strict=True):
+            for total, words in zip(("r2", "r3"), pixels, strict=True):
                 yield f"smlad {total}, {words[index]}, {register}, {first or total}"
             first = ""
     yield from (f"smmul {total}, {total}, {multiplier}" for total in ("r2", "r3"))
-    for total, at in (("r2", channel), ("r3", channel + shape.out_step)):
-        yield f"ssat {total}, #8, {total}, asr #{shape.postshift}"
-        yield f"strb {total}, [r0, #{at}]"
 
 
 def _next_block(shape: FewShape) -> Iterator[str]:

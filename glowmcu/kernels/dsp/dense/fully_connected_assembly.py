@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from glowmcu.ir.assembly_macros import Assembly, AssemblyLine, MacroCall
 from glowmcu.kernels.dsp.dense.requantization_assembly import floor_pair, one_channel
 from glowmcu.kernels.dsp.dense.stream import BlockLayout
 from glowmcu.lazy_dataclass import dataclass
@@ -51,9 +52,7 @@ def walk(steps: int, layout: BlockLayout, round_steps: int = ROUND_STEPS) -> Wal
     )
 
 
-def row_assembly(
-    layout: BlockLayout, postshift: int, round_steps: int = ROUND_STEPS
-) -> tuple[str, ...]:
+def row_assembly(layout: BlockLayout, postshift: int, round_steps: int = ROUND_STEPS) -> Assembly:
     """The whole function: r0 is the layer, r1 the widened inputs, r2 the result."""
     weights = round_steps * layout.step_bytes
     return (
@@ -110,7 +109,7 @@ def _wide_step() -> Iterator[str]:
             yield f"smlad {sum_}, r2, {weights}, {sum_}"
 
 
-def _requantize(layout: BlockLayout, postshift: int, round_bytes: int) -> Iterator[str]:
+def _requantize(layout: BlockLayout, postshift: int, round_bytes: int) -> Iterator[AssemblyLine]:
     """Sums to int8 in memory; the place sets zero in the last block."""
     at = round_bytes
     yield "/* sums to int8 */"
@@ -130,7 +129,7 @@ def _requantize(layout: BlockLayout, postshift: int, round_bytes: int) -> Iterat
 
 def _parts(
     layout: BlockLayout, postshift: int, high: str, low: str
-) -> Iterator[tuple[int, Iterator[str]]]:
+) -> Iterator[tuple[int, Iterator[MacroCall]]]:
     """Of two channels: how many constants, and what happens with them."""
     if not layout.started:
         yield 3, floor_pair((high,), (low,), postshift)

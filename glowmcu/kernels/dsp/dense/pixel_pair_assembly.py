@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from glowmcu.ir.assembly_macros import AssemblyLine, Macro, MacroCall
 from glowmcu.kernels.dsp.dense.nibbles import MASKS
 from glowmcu.kernels.dsp.dense.requantization_assembly import (
     floor_pair,
@@ -39,11 +40,34 @@ def frame(layout: BlockLayout) -> int:
     return FRAME + 4 * len(EIGHTFOLD) * layout.nibbles
 
 
-def next_pair() -> Iterator[str]:
+_NEXT = Macro(
+    "GLOWMCU_TWO_PIXELS_NEXT",
+    "Where the next two pixels go; to 10 if there are none.",
+    (),
+    (
+        *(f"ldr r0, [sp, #{OUT}]", f"ldr r1, [sp, #{OUT_STEP}]", f"ldr r2, [sp, #{PAIRS}]"),
+        *("add r0, r0, r1, lsl #1", f"str r0, [sp, #{OUT}]"),
+        *("subs r2, #1", f"str r2, [sp, #{PAIRS}]", "beq 10f"),
+    ),
+)
+_STORE = Macro(
+    "GLOWMCU_TWO_PIXELS_STORE",
+    "Four channels of both pixels, which are r5 apart, from r0 on.",
+    (),
+    (
+        "add r5, r0",
+        *(
+            f"strb {sums[pixel]}, [{out}, #{i}]"
+            for pixel, out in enumerate(("r0", "r5"))
+            for i, sums in enumerate(_CHANNELS)
+        ),
+    ),
+)
+
+
+def next_pair() -> Iterator[AssemblyLine]:
     yield "9: /* the next two pixels */"
-    yield from (f"ldr r0, [sp, #{OUT}]", f"ldr r1, [sp, #{OUT_STEP}]")
-    yield from (f"ldr r2, [sp, #{PAIRS}]", "add r0, r0, r1, lsl #1", f"str r0, [sp, #{OUT}]")
-    yield from ("subs r2, #1", f"str r2, [sp, #{PAIRS}]", "beq 10f")
+    yield _NEXT()
 
 
 def extend(inputs: tuple[str, str], outputs: Sequence[str]) -> Iterator[str]:
@@ -164,7 +188,7 @@ def starts(layout: BlockLayout) -> tuple[tuple[str, ...], Registers, Registers]:
     return ("r8", "r12"), high, (("", ""), ("", ""))
 
 
-def requantize(layout: BlockLayout, postshift: int, at: int) -> Iterator[str]:
+def requantize(layout: BlockLayout, postshift: int, at: int) -> Iterator[AssemblyLine]:
     """Sums to int8; r0 becomes the first pixel's channels. The constants are `at` from r1.
 
     The place sets zero in the last block, and carry where the flag is set.
@@ -183,7 +207,7 @@ def requantize(layout: BlockLayout, postshift: int, at: int) -> Iterator[str]:
         yield from lines
 
 
-def _parts(layout: BlockLayout, postshift: int) -> Iterator[tuple[int, Iterator[str]]]:
+def _parts(layout: BlockLayout, postshift: int) -> Iterator[tuple[int, Iterator[MacroCall]]]:
     """Of the four channels: how many constants, and what happens with them."""
     for high, low in zip(HIGH, LOW, strict=True):
         if not layout.started:
@@ -207,11 +231,9 @@ def without_preloaded(step: Iterable[str]) -> Iterator[str]:
     )
 
 
-def store(layout: BlockLayout) -> Iterator[str]:
+def store(layout: BlockLayout) -> Iterator[AssemblyLine]:
     """Four channels of both pixels."""
     yield "/* four channels of both pixels */"
     if layout.kind is not FormKind.FLOOR:
         yield f"ldr r5, [sp, #{OUT_STEP}]"
-    yield "add r5, r0"
-    for pixel, out in enumerate(("r0", "r5")):
-        yield from (f"strb {sums[pixel]}, [{out}, #{i}]" for i, sums in enumerate(_CHANNELS))
+    yield _STORE()

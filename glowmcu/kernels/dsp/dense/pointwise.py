@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from glowmcu.ir.assembly_macros import Assembly
 from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.common.dense_layer import (
     PixelGrid,
@@ -64,7 +65,7 @@ class PointwiseDsp(Kernel):
         """What it is known by, the same for all layers of one text."""
         return specialized("pointwise", *stream.facts)
 
-    def assembly(self, stream: DenseStream, target: Target) -> tuple[str, ...]:
+    def assembly(self, stream: DenseStream, target: Target) -> Assembly:
         """The loop over pairs of pixels."""
         lines = pairs_assembly(
             stream.layout, stream.form.postshift, carried=is_carried(stream, target)

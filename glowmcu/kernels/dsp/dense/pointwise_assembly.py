@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from glowmcu.ir.assembly_macros import Assembly
 from glowmcu.kernels.dsp.dense.pixel_pair_assembly import (
     EIGHTS,
     ENTRY,
@@ -93,7 +94,7 @@ def _step_code(layout: BlockLayout, carried: bool) -> int:
 
 def pairs_assembly(
     layout: BlockLayout, postshift: int, round_steps: int = ROUND_STEPS, carried: bool = False
-) -> tuple[str, ...]:
+) -> Assembly:
     """The whole function: r0 is the layer, r1 the run of pixels. Wide weights are not `carried`."""
     assert not carried or layout.nibbles or not layout.wide
     weights = round_steps * layout.step_bytes

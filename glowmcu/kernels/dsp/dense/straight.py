@@ -6,6 +6,7 @@ longer costs cycles, but a function. See straight_assembly.py.
 
 from __future__ import annotations
 
+from glowmcu.ir.assembly_macros import Assembly
 from glowmcu.ir.function_names import specialized
 from glowmcu.kernels.dsp.dense.pointwise import (
     APART,
@@ -30,7 +31,7 @@ class StraightDsp(PointwiseDsp):
     def function(self, stream: DenseStream) -> str:
         return specialized("straight", f"{stream.depth} inputs", *stream.facts)
 
-    def assembly(self, stream: DenseStream, target: Target) -> tuple[str, ...]:
+    def assembly(self, stream: DenseStream, target: Target) -> Assembly:
         lines = straight_assembly(
             stream.layout, stream.depth, stream.form.postshift, is_carried(stream, target)
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from glowmcu.ir.assembly_macros import Assembly, AssemblyLine, Macro, MacroCall
 from glowmcu.kernels.dsp.dense.pixel_pair_assembly import (
     EXTENDED,
     FRAME,
@@ -35,7 +36,7 @@ _MOST_UNROLLED = 24
 
 def straight_assembly(
     layout: BlockLayout, depth: int, postshift: int, carried: bool = False
-) -> tuple[str, ...]:
+) -> Assembly:
     """The whole function: r0 is the layer, r1 the run of pixels.
 
     `carried`: what a block begins with is loaded where the one before waits for its results.
@@ -66,7 +67,7 @@ def _enter() -> Iterator[str]:
     yield from ("ldm r1, {r9-r12, lr}", f"ldr r1, [r1, #{RUN_PAIRS}]", "stm sp, {r1-r12, lr}")
 
 
-def _expand(depth: int) -> Iterator[str]:
+def _expand(depth: int) -> Iterator[AssemblyLine]:
     """Two pixels, r6 and r7, to words of {x0, x2}, {x1, x3}, alternating."""
     yield "1: /* inputs to words {x0, x2}, {x1, x3}, of both pixels in turn */"
     yield from (f"ldr r6, [sp, #{IN}]", f"ldr r8, [sp, #{IN_STEP}]", f"ldr r0, [sp, #{SCRATCH}]")
@@ -74,10 +75,10 @@ def _expand(depth: int) -> Iterator[str]:
     at = 0
     if depth <= _MOST_UNROLLED:
         for at in range(0, depth - 7, 8):
-            yield from _eight(at)
+            yield _eight(at)
         at = depth // 8 * 8
     else:
-        yield from (f"add r1, r6, #{depth // 8 * 8}", "2: /* eight inputs of each */", *_eight(0))
+        yield from (f"add r1, r6, #{depth // 8 * 8}", "2: /* eight inputs of each */", _eight(0))
         yield from ("adds r6, #8", "adds r7, #8", "cmp r6, r1", "bne 2b")
     yield f"ldr r1, [sp, #{STREAM}]"
     if depth & 4:
@@ -93,12 +94,22 @@ def _expand(depth: int) -> Iterator[str]:
         yield from (f"ldrsb r2, [r6, #{at}]", f"ldrsb r3, [r7, #{at}]", "stm r0!, {r2, r3}")
 
 
-def _eight(at: int) -> Iterator[str]:
+_EIGHT = Macro(
+    "GLOWMCU_TWO_PIXELS_WIDEN",
+    "Eight inputs of both pixels, four `x` and four `y` behind r6 and r7, to words at r0.",
+    ("x", "y"),
+    (
+        *(r"ldr r2, [r6, #\x]", r"ldr r3, [r7, #\x]"),
+        *(r"ldr r12, [r6, #\y]", r"ldr lr, [r7, #\y]"),
+        *(*extend(("r2", "r3"), LOADED), *extend(("r12", "lr"), EXTENDED)),
+        "stm r0!, {r2-r5, r8-r11}",
+    ),
+)
+
+
+def _eight(at: int) -> MacroCall:
     """Eight inputs of both pixels."""
-    yield from (f"ldr r2, [r6, #{at}]", f"ldr r3, [r7, #{at}]")
-    yield from (f"ldr r12, [r6, #{at + 4}]", f"ldr lr, [r7, #{at + 4}]")
-    yield from (*extend(("r2", "r3"), LOADED), *extend(("r12", "lr"), EXTENDED))
-    yield "stm r0!, {r2-r5, r8-r11}"
+    return _EIGHT(at, at + 4)
 
 
 def _steps(layout: BlockLayout, steps: int, carried: bool) -> Iterator[str]:

@@ -7,7 +7,9 @@ words. Distances of taps are immediates of loads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
+from glowmcu.ir.assembly_macros import Assembly, AssemblyLine, Macro
 from glowmcu.kernels.requantization.forms import Form, FormKind
 
 #: Offsets in the stack frame: channels left, pointer to the members.
@@ -17,7 +19,7 @@ _ROUNDING, _CLAMPS = 4, 8
 _SUMS = ("r4", "r5", "r6", "r7")
 
 
-def window_assembly(form: Form, distances: Sequence[int]) -> tuple[str, ...]:
+def window_assembly(form: Form, distances: Sequence[int]) -> Assembly:
     """The whole function: arguments in, out, blocks, p in r0 to r3.
 
     `distances` of the taps from the first one, in bytes; an even number of them.
@@ -32,23 +34,36 @@ def _enter() -> Iterator[str]:
     yield f"strd r4, r3, [sp, #{_LEFT}]"
 
 
-def _sums(distances: Sequence[int]) -> Iterator[str]:
+def _sums(distances: Sequence[int]) -> Iterator[AssemblyLine]:
     yield "1: /* four channels */"
     for first in range(0, len(distances), 2):
-        yield "ldrd r10, r11, [r2], #8"
-        yield f"ldr r8, [r0, #{distances[first]}]"
-        yield f"ldr r9, [r0, #{distances[first + 1]}]"
-        yield "pkhbt r12, r8, r9, lsl #16"
-        yield "pkhtb r8, r9, r8, asr #16"
-        words = (("r12", "r10", ""), ("r12", "r10", ", ror #8"), ("r8", "r11", ""),
-                 ("r8", "r11", ", ror #8"))  # fmt: skip
-        for sum_, (values, weights, ror) in zip(_SUMS, words, strict=True):
-            yield f"sxtb16 r9, {values}{ror}"
-            yield f"sxtb16 lr, {weights}{ror}"
-            yield f"smuad {sum_}, r9, lr" if first == 0 else f"smlad {sum_}, r9, lr, {sum_}"
+        yield _two_taps(first == 0)(distances[first], distances[first + 1])
 
 
-def _finish(form: Form) -> Iterator[str]:
+@cache
+def _two_taps(is_first: bool) -> Macro:
+    return Macro(
+        f"GLOWMCU_TWO_TAPS{'_FIRST' * is_first}",
+        f"Products of four channels with two taps, `x` and `y` behind r0{', begin' * is_first}.",
+        ("x", "y"),
+        tuple(_products(is_first)),
+    )
+
+
+def _products(is_first: bool) -> Iterator[str]:
+    yield "ldrd r10, r11, [r2], #8"
+    yield from (r"ldr r8, [r0, #\x]", r"ldr r9, [r0, #\y]")
+    yield "pkhbt r12, r8, r9, lsl #16"
+    yield "pkhtb r8, r9, r8, asr #16"
+    words = (("r12", "r10", ""), ("r12", "r10", ", ror #8"), ("r8", "r11", ""),
+             ("r8", "r11", ", ror #8"))  # fmt: skip
+    for sum_, (values, weights, ror) in zip(_SUMS, words, strict=True):
+        yield f"sxtb16 r9, {values}{ror}"
+        yield f"sxtb16 lr, {weights}{ror}"
+        yield f"smuad {sum_}, r9, lr" if is_first else f"smlad {sum_}, r9, lr, {sum_}"
+
+
+def _finish(form: Form) -> Iterator[AssemblyLine]:
     """Four sums to int8 in memory; r2 moves past the constants."""
     if form.kind is FormKind.LITERAL:
         yield f"ldr r3, [sp, #{_MEMBERS}]"
@@ -57,20 +72,29 @@ def _finish(form: Form) -> Iterator[str]:
         yield f"ldr r12, [sp, #{_MEMBERS}]"
         yield f"ldrd r12, lr, [r12, #{_CLAMPS}]"
     for channel, sum_ in enumerate(_SUMS):
-        yield from _requantize(form, sum_)
-        if form.clamp is not None:
-            yield from ("cmp r8, r12", "it lt", "movlt r8, r12")
-            yield from ("cmp r8, lr", "it gt", "movgt r8, lr")
-        yield f"strb r8, [r1, #{channel}]"
+        shifts = (form.preshift, form.postshift) if form.kind is FormKind.FLOOR else ()
+        yield _result(form.kind, form.clamp is not None)(sum_, *shifts, channel)
 
 
-def _requantize(form: Form, sum_: str) -> Iterator[str]:
+@cache
+def _result(kind: FormKind, clamped: bool) -> Macro:
+    shifts = ("left", "right") if kind is FormKind.FLOOR else ()
+    clamp = (*("cmp r8, r12", "it lt", "movlt r8, r12"), *("cmp r8, lr", "it gt", "movgt r8, lr"))
+    return Macro(
+        f"GLOWMCU_TAPS_{kind.name}{'_CLAMPED' * clamped}",
+        "A sum to int8, which is stored at `o`; its constants are next in the stream.",
+        ("sum", *shifts, "o"),
+        (*_to_int8(kind, r"\sum"), *clamp[: 6 * clamped], r"strb r8, [r1, #\o]"),
+    )
+
+
+def _to_int8(kind: FormKind, sum_: str) -> Iterator[str]:
     """A sum to r8. Literal: r3 = 2 * zero_point + 1; r8 begins as start << 5 | (shift - 1)."""
     yield "ldm r2!, {r8, r9}"
-    if form.kind is FormKind.FLOOR:
-        yield f"add r8, r8, {sum_}, lsl #{form.preshift}"
+    if kind is FormKind.FLOOR:
+        yield rf"add r8, r8, {sum_}, lsl #\left"
         yield "smmul r8, r8, r9"
-        yield f"ssat r8, #8, r8, asr #{form.postshift}"
+        yield r"ssat r8, #8, r8, asr #\right"
         return
     yield f"add {sum_}, {sum_}, r8, asr #5"
     yield "and r8, r8, #31"

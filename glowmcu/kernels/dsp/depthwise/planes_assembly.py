@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from glowmcu.ir.assembly_macros import Assembly, AssemblyLine, Macro
 from glowmcu.kernels.dsp.depthwise.row_assembly import (
-    FRAME_BYTES,
-    FRAME_ROWS,
     RowCode,
     enter,
     frame_bytes_of,
@@ -20,8 +19,12 @@ from glowmcu.kernels.dsp.depthwise.row_assembly import (
     loop_rounds,
     next_channel,
     row_code,
-    without_lower_row,
-    without_upper_row,
+)
+from glowmcu.kernels.dsp.depthwise.row_macros import (
+    FRAME_BYTES,
+    FRAME_ROWS,
+    WITHOUT_LOWER_ROW,
+    WITHOUT_UPPER_ROW,
 )
 from glowmcu.kernels.dsp.depthwise.row_shape import RowShape
 from glowmcu.lazy_dataclass import dataclass
@@ -31,6 +34,29 @@ _MOST_STEP, _MOST_COLUMNS = 4095, 64
 #: Behind the frame of a row: rows left, -1 after the last and 0 in the first; weights and start
 #: while they are those of two rows.
 _LEFT, _SAVED, _FRAME = FRAME_BYTES, FRAME_BYTES + 4, FRAME_BYTES + 20
+
+_KEEP = Macro(
+    "GLOWMCU_ROWS_KEEP",
+    "To 3 where no row is above the image; else weights and start of three rows into the frame.",
+    (),
+    (
+        *(f"ldr r2, [sp, #{FRAME_ROWS}]", "lsls r2, r2, #31", "bpl 3f"),
+        *(f"add r3, sp, #{_SAVED}", "stm r3, {r4-r6, r9}"),
+    ),
+)
+
+_COUNT = ("subs r2, #1", f"str r2, [sp, #{_LEFT}]", "bcs 4b")
+_COUNT_TO_LAST = Macro(
+    "GLOWMCU_ROWS_COUNT",
+    "To the next row, at 4; after the last one to 2 where no row is below the image.",
+    (),
+    (
+        *_COUNT,
+        f"ldr r2, [sp, #{FRAME_ROWS}]",
+        "lsls r2, r2, #31 /* carry: there is one */",
+        "bcc 2f",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +93,7 @@ class PlaneShape:
         return loop_rounds(self.row, 3) > 0
 
 
-def planes_assembly(shape: PlaneShape) -> tuple[str, ...]:
+def planes_assembly(shape: PlaneShape) -> Assembly:
     """The whole function: arguments in, out, parameters, rows in r0 to r3."""
     edge = row_code(shape.row, 2, 20, looped=not shape.unrolled)
     frame_bytes = frame_bytes_of(shape.row, _FRAME)
@@ -81,13 +107,10 @@ def planes_assembly(shape: PlaneShape) -> tuple[str, ...]:
     )
 
 
-def _first_row(shape: PlaneShape, edge: RowCode) -> Iterator[str]:
+def _first_row(shape: PlaneShape, edge: RowCode) -> Iterator[AssemblyLine]:
     """The row whose window begins above the image: so the next one's is nearer by a row."""
-    yield f"ldr r2, [sp, #{FRAME_ROWS}]"
-    yield "lsls r2, r2, #31"
-    yield "bpl 3f"
-    yield from (f"add r3, sp, #{_SAVED}", "stm r3, {r4-r6, r9}")
-    yield from without_upper_row()
+    yield _KEEP()
+    yield WITHOUT_UPPER_ROW()
     if shape.lacks_below:
         yield from ("movs r2, #0", f"str r2, [sp, #{_LEFT}]", "b 6f", "7: /* behind the row */")
     else:
@@ -97,23 +120,22 @@ def _first_row(shape: PlaneShape, edge: RowCode) -> Iterator[str]:
     yield "3:"
 
 
-def _rows(shape: PlaneShape) -> Iterator[str]:
+def _rows(shape: PlaneShape) -> Iterator[AssemblyLine]:
     """Rows with windows inside the image, any number."""
     row = row_code(shape.row, 3, 10, looped=not shape.unrolled)
     yield from (f"ldr r2, [sp, #{FRAME_ROWS}]", "lsrs r2, r2, #16", "b 5f")
     yield "4: /* a row */"
     yield from row.lines
     yield from _step(shape, row, shape.in_step)
-    yield f"ldr r2, [sp, #{_LEFT}]"
-    yield from ("5:", "subs r2, #1", f"str r2, [sp, #{_LEFT}]", "bcs 4b")
+    yield from (f"ldr r2, [sp, #{_LEFT}]", "5:")
+    if not shape.lacks_below:
+        yield from _COUNT
 
 
-def _last_row(edge: RowCode, lacks_above: bool) -> Iterator[str]:
+def _last_row(edge: RowCode, lacks_above: bool) -> Iterator[AssemblyLine]:
     """The row whose window ends below the image; the first one comes here, too."""
-    yield f"ldr r2, [sp, #{FRAME_ROWS}]"
-    yield "lsls r2, r2, #31 /* carry: there is one */"
-    yield "bcc 2f"
-    yield from without_lower_row()
+    yield _COUNT_TO_LAST()
+    yield WITHOUT_LOWER_ROW()
     yield "6: /* a row of which two are in the image */"
     yield from edge.lines
     if lacks_above:

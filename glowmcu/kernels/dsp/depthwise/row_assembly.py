@@ -20,17 +20,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import zip_longest
 
+from glowmcu.ir.assembly_macros import Assembly, AssemblyLine, MacroCall, plain
+from glowmcu.kernels.dsp.depthwise.row_macros import (
+    CHANNEL,
+    CLAMP,
+    ENTER,
+    FAR_COLUMN,
+    FRAME_BYTES,
+    FRAME_ROWS,
+    LOAD_CHANNEL,
+    MULTIPLIER,
+    NEAR_COLUMN,
+    NEXT_CHANNEL,
+    P_CLAMP,
+    P_ROUNDING,
+    ROUNDING,
+    SHIFT,
+    TAKE_CHANNEL_APART,
+    WITHOUT_LOWER_ROW,
+    WITHOUT_UPPER_ROW,
+    result,
+    result_parameters,
+    sums,
+)
 from glowmcu.kernels.dsp.depthwise.row_shape import RowShape
 from glowmcu.kernels.requantization.forms import FormKind
 from glowmcu.lazy_dataclass import dataclass
 
-#: Offsets in the stack frame, and its size; the first four words change from channel to channel.
-_IN, _WEIGHTS, _END, _ZERO_POINTS, FRAME_ROWS = 0, 8, 16, 20, 24
-_SHIFT, _STEP, _MULTIPLIER, _CLAMP, _ROUNDING, FRAME_BYTES = 28, 32, 36, 40, 48, 52
-#: Offsets in `glowmcu_depthwise_row`.
-_P_CHANNELS, _P_ROUNDING, _P_CLAMP, _P_BLOCKS = 0, 8, 12, 20
 #: Farthest byte that a load or store reaches from its pointer, longest row of any.
 _MOST_OFFSET, _MOST_PITCH = 4095, 0xFFFF
 #: Outputs in a round of the loop, by stride: with three rows, with two.
@@ -101,7 +118,7 @@ class _Row:
         self.x = self.o = 0
         self.reach = 0
 
-    def instructions(self, label: int) -> Iterator[str]:
+    def instructions(self, label: int) -> Iterator[AssemblyLine]:
         """The whole row; the loop's labels are `label` and the one after it."""
         columns, stride = _columns(self.shape), self.shape.stride
         start, steps = _repeated(columns, stride)
@@ -133,11 +150,11 @@ class _Row:
         self.x, self.o = first.x + steps * stride, first.outputs[2] + steps
         yield from self._each(columns[start + steps * stride :])
 
-    def straight(self) -> Iterator[str]:
+    def straight(self) -> Iterator[AssemblyLine]:
         """The whole row without a loop, pointers unmoved."""
         yield from self._each(_columns(self.shape))
 
-    def _each(self, columns: Sequence[_Column]) -> Iterator[str]:
+    def _each(self, columns: Sequence[_Column]) -> Iterator[AssemblyLine]:
         for column in columns:
             yield from self._column(column, 0)
 
@@ -155,83 +172,33 @@ class _Row:
         self.reach = max(self.reach, abs(distance))
         return distance
 
-    def _column(self, column: _Column, later: int) -> Iterator[str]:
+    def _column(self, column: _Column, later: int) -> Iterator[MacroCall]:
         """What `column` does, or the one as many steps `later`."""
-        first, middle, last = column.outputs
+        shape, x, last = self.shape, column.x + later * self.shape.stride, column.outputs[2]
+        met = "".join(str(kx) for kx, output in enumerate(column.outputs) if output is not None)
+        title = f"column {x}" if column.inside else "a column beside the image"
         if column.inside:
-            yield f"/* column {column.x + later * self.shape.stride} */"
-            yield from self._load(column.x + later * self.shape.stride)
-        else:
-            yield "/* a column beside the image */"
-            yield f"ldr r2, [sp, #{_ZERO_POINTS}]"
-        z = "lr" if column.inside else "r2"
-        old, new = "r11", "r12" if self.shape.stride == 1 else "r11"
-        finish: list[str] = []
-        ending: list[str] = []
-        others: list[str] = []
+            yield self._load(x, title)
+            title = ""
+        numbers = []
         if last is not None:
-            finish = list(_finish(self.shape))
-            ending = self._products("r3", old, "r6", f"smlabb r3, {z}, r8, r3")
-            if self.shape.keeps_words:
-                ending.append(finish.pop(0))
-        if middle is not None:
-            others += self._products(old, new, "r5", f"smlabt {old}, {z}, r7, {old}")
-        if first is not None:
-            others += self._products(new, "r9", "r4", f"smlabb {new}, {z}, r7, {new}")
-        yield from _in_turns(ending, others[::2] + others[1::2] if self.rows == 3 else others)
-        yield from finish
-        if last is not None:
-            offset = self._within_reach((last + later - self.o) * self.shape.channels)
-            yield f"strb r3, [r1, #{offset}]"
+            offset = self._within_reach((last + later - self.o) * shape.channels)
+            numbers = [shape.postshift, offset][-len(result_parameters(shape)) :]
+        products = sums(shape, self.rows, met, column.inside)
+        is_result = bool(products.parameters)
+        yield products(*numbers * is_result, title=title, goes_on=column.inside)
+        if last is not None and not is_result:
+            yield result(shape)(*numbers, goes_on=True)
 
-    def _products(self, to: str, begin: str, weights: str, third: str) -> list[str]:
-        """A sum continued from `begin` with the words of a column."""
-        return [f"smlad {to}, r2, {weights}, {begin}", third][: self.rows - 1]
-
-    def _load(self, x: int) -> Iterator[str]:
-        """Column x of all rows; of two rows the lower one comes first."""
-        rows = (0, 1, 2) if self.rows == 3 else (1, 0)
-        for register, row in zip(("r2", "r3", "lr"), rows, strict=False):
-            if self.shape.is_far:
-                yield f"ldrsb {register}, [r0{('', ', r10', ', r10, lsl #1')[row]}]"
-                continue
-            offset = (x - self.x) * self.shape.in_channels + row * self.shape.pitch
-            yield f"ldrsb {register}, [r0, #{self._within_reach(offset)}]"
-        yield "pkhbt r2, r2, r3, lsl #16"
+    def _load(self, x: int, title: str) -> MacroCall:
+        """Column x of all rows; r0 goes on from a far one."""
+        pitch, step = self.shape.pitch, self.shape.in_channels
         if self.shape.is_far:
             assert x == self.x
-            yield from self._move(x + 1, self.o)
-
-
-def _in_turns(ending: Sequence[str], others: Sequence[str]) -> Iterator[str]:
-    """Alternately, so that sums are not waited for."""
-    for pair in zip_longest(ending, others):
-        yield from (line for line in pair if line)
-
-
-def _finish(shape: RowShape) -> Iterator[str]:
-    """The sum in r3 to int8; r2 and lr are free but in the first line of words that are kept."""
-    if shape.kind is FormKind.FLOOR:
-        if shape.is_far:
-            yield f"ldr lr, [sp, #{_MULTIPLIER}]"
-        yield f"smmul r3, r3, {'lr' if shape.is_far else 'r10'}"
-        yield f"ssat r3, #8, r3, asr #{shape.postshift}"
-    else:
-        if shape.is_far:
-            yield f"ldrd r2, lr, [sp, #{_STEP}] /* the multiplier follows */"
-        else:
-            yield f"ldrd lr, r2, [sp, #{_SHIFT}] /* the step follows */"
-        yield "asrs r3, r3, #7"
-        yield f"smmlar r2, r3, {'lr' if shape.is_far else 'r10'}, r2"
-        if shape.is_far:
-            yield f"ldr lr, [sp, #{_SHIFT}]"
-        yield "add r3, r2, r3, asr #31"
-        yield "asr r3, r3, lr"
-        yield "ssat r3, #8, r3, asr #1"
-    if shape.clamped:
-        yield f"ldrd r2, lr, [sp, #{_CLAMP}]"
-        yield from ("cmp r3, r2", "it lt", "movlt r3, r2")
-        yield from ("cmp r3, lr", "it gt", "movgt r3, lr")
+            self.x += 1
+            return FAR_COLUMN[self.rows](self._within_reach(step), title=title)
+        offsets = [(x - self.x) * step + row * pitch for row in range(self.rows)]
+        return NEAR_COLUMN[self.rows](*map(self._within_reach, offsets), title=title)
 
 
 def is_within_reach(shape: RowShape) -> bool:
@@ -240,7 +207,7 @@ def is_within_reach(shape: RowShape) -> bool:
     return near and shape.pitch <= _MOST_PITCH
 
 
-def row_assembly(shape: RowShape) -> tuple[str, ...]:
+def row_assembly(shape: RowShape) -> Assembly:
     """The whole function: arguments in, out, parameters, missing row in r0 to r3."""
     edges = _edges(shape) if shape.has_edges else ()
     has_missing: tuple[str, ...] = ()
@@ -258,9 +225,9 @@ def row_assembly(shape: RowShape) -> tuple[str, ...]:
     )
 
 
-def instruction_count(lines: Iterable[str]) -> int:
+def instruction_count(lines: Iterable[AssemblyLine]) -> int:
     """How many of the lines are neither labels nor comments."""
-    return sum(not line.startswith("/*") and ":" not in line for line in lines)
+    return sum(not line.startswith("/*") and ":" not in line for line in plain(lines))
 
 
 @dataclass(frozen=True)
@@ -270,7 +237,7 @@ class RowCode:
     Of a loop r8's upper half is the counter.
     """
 
-    lines: tuple[str, ...]
+    lines: Assembly
     columns: int
     outputs: int
     reach: int
@@ -294,96 +261,62 @@ def frame_bytes_of(shape: RowShape, least: int = FRAME_BYTES) -> int:
     return least + 4 * (shape.multiplier > 1)
 
 
-def enter(shape: RowShape, frame_bytes: int) -> Iterator[str]:
+def enter(shape: RowShape, frame_bytes: int) -> Iterator[AssemblyLine]:
     """The frame: r3, what is to be done, is at `FRAME_ROWS`."""
-    yield "push {r4-r11, lr}"
-    yield f"sub sp, #{frame_bytes}"
-    yield f"ldr r4, [r2, #{_P_BLOCKS}]"
-    yield f"ldrd r5, r6, [r2, #{_P_CHANNELS}]"
-    yield "add r5, r4, r5, lsl #4 /* last weights follow the words */"
-    yield f"strd r0, r1, [sp, #{_IN}]"
-    yield f"strd r4, r5, [sp, #{_WEIGHTS}]"
-    yield f"strd r5, r6, [sp, #{_END}]"
-    yield f"str r3, [sp, #{FRAME_ROWS}]"
+    yield ENTER(frame_bytes)
     if shape.clamped:
-        yield f"ldrd r4, r5, [r2, #{_P_CLAMP}]"
-        yield f"strd r4, r5, [sp, #{_CLAMP}]"
+        yield f"ldrd r4, r5, [r2, #{P_CLAMP}]"
+        yield f"strd r4, r5, [sp, #{CLAMP}]"
     if shape.kind is FormKind.LITERAL:
-        yield f"ldr r4, [r2, #{_P_ROUNDING}]"
-        yield f"str r4, [sp, #{_ROUNDING}]"
+        yield f"ldr r4, [r2, #{P_ROUNDING}]"
+        yield f"str r4, [sp, #{ROUNDING}]"
     if shape.multiplier > 1:
         yield from (f"movs r4, #{shape.multiplier}", f"str r4, [sp, #{frame_bytes - 4}]")
 
 
-def load_channel(shape: RowShape, frame_bytes: int) -> Iterator[str]:
+def load_channel(shape: RowShape, frame_bytes: int) -> Iterator[AssemblyLine]:
     """Weights and constants of a channel into registers; the frame moves to the next channel."""
     yield "1: /* channel */"
-    yield "ldm sp, {r0-r3}"
-    yield "mov lr, #0xFF00FF00"
-    yield "ldm r2!, {r4, r6, r9, r10}"
-    yield "ldrsb r8, [r3]"
-    yield from _next_input(shape, frame_bytes)
-    yield from ("adds r12, r1, #1", "adds r3, #1")
-    yield f"strd r11, r12, [sp, #{_IN}]"
-    yield f"strd r2, r3, [sp, #{_WEIGHTS}]"
-    for k0, k1 in (("r4", "r5"), ("r6", "r7")):
-        yield f"and {k1}, lr, {k0}, lsl #8"
-        yield f"and {k0}, {k0}, lr"
-    yield "lsl r8, r8, #8"
+    if shape.multiplier == 1:
+        yield CHANNEL()
+    else:
+        yield LOAD_CHANNEL()
+        yield from _same_input(shape, frame_bytes)
+        yield TAKE_CHANNEL_APART()
     if shape.kind is FormKind.LITERAL:
-        yield f"ldr r11, [sp, #{_ROUNDING}]"
+        yield f"ldr r11, [sp, #{ROUNDING}]"
         yield from ("and r12, r9, #31", "bic r9, r9, #31", "lsls r9, r9, #3")
         yield "lsl r11, r11, r12"
-        yield f"strd r12, r11, [sp, #{_SHIFT}]"
+        yield f"strd r12, r11, [sp, #{SHIFT}]"
     if shape.is_far:
-        yield f"str r10, [sp, #{_MULTIPLIER}]"
+        yield f"str r10, [sp, #{MULTIPLIER}]"
         yield f"movw r10, #{shape.pitch}"
 
 
-def _next_input(shape: RowShape, frame_bytes: int) -> Iterator[str]:
+def _same_input(shape: RowShape, frame_bytes: int) -> Iterator[str]:
     """r11: the next channel of the image, or the same one while outputs read it."""
-    if shape.multiplier == 1:
-        yield "adds r11, r0, #1"
-        return
     yield from (f"ldr r5, [sp, #{frame_bytes - 4}]", "mov r11, r0", "subs r5, #1", "itt eq")
     yield from (f"moveq r5, #{shape.multiplier}", "addeq r11, r0, #1")
     yield f"str r5, [sp, #{frame_bytes - 4}]"
 
 
-def next_channel(frame_bytes: int) -> Iterator[str]:
+def next_channel(frame_bytes: int) -> Iterator[AssemblyLine]:
     """Ends the function after the last channel."""
     yield "2: /* the next channel */"
-    yield from (f"ldr r2, [sp, #{_WEIGHTS}]", f"ldr r3, [sp, #{_END}]")
-    yield from ("cmp r2, r3", "bne 1b")
-    yield f"add sp, #{frame_bytes}"
-    yield "pop {r4-r11, pc}"
+    yield NEXT_CHANNEL(frame_bytes)
 
 
-def _edges(shape: RowShape) -> Iterator[str]:
+def _edges(shape: RowShape) -> Iterator[AssemblyLine]:
     """A row above (r3 < 0) or below the image: what it would add goes into the start.
 
     Then P_i = {weight of the lower row, of the upper one}.
     """
     yield "3: /* a row of the window is missing */"
     yield "blt 4f"
-    yield from without_lower_row()
+    yield WITHOUT_LOWER_ROW()
     yield "b 5f"
     yield "4: /* above the image */"
-    yield from without_upper_row()
+    yield WITHOUT_UPPER_ROW()
     yield "5: /* the other two */"
     yield from _Row(shape, 2).instructions(20)
     yield "b 2b"
-
-
-def without_lower_row() -> Iterator[str]:
-    """Weights and start of two rows, where the third is below the image. Flags stay."""
-    yield f"ldr r2, [sp, #{_ZERO_POINTS}]"
-    yield from ("smlabb r9, r2, r7, r9", "smlabt r9, r2, r7, r9", "smlabb r9, r2, r8, r9")
-    yield from (f"ror {weights}, {weights}, #16" for weights in ("r4", "r5", "r6"))
-
-
-def without_upper_row() -> Iterator[str]:
-    """Weights and start of two rows, where the first is above the image."""
-    yield f"ldr r2, [sp, #{_ZERO_POINTS}]"
-    yield from (f"smlabb r9, r2, {weights}, r9" for weights in ("r4", "r5", "r6"))
-    yield from ("pkhbt r4, r7, r4", "pkhtb r5, r5, r7, asr #16", "pkhbt r6, r8, r6")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
+from glowmcu.ir.assembly_macros import Assembly, plain
 from glowmcu.kernels.dsp.order.dual_issue import best_order
 from glowmcu.kernels.dsp.order.instructions import Instruction, read_line
 from glowmcu.kernels.kernel import Target
@@ -20,13 +21,13 @@ _MOST = 900
 
 
 def ordered(
-    lines: Sequence[str],
+    lines: Assembly,
     target: Target,
     unrolled: bool = False,
     fixed: str = "",
     apart: tuple[str, ...] = (),
-) -> tuple[str, ...]:
-    """The function for the target's core.
+) -> Assembly:
+    """The function for the target's core, without macros where it has an order of its own.
 
     `unrolled`: repeated lines are written out, as nothing enters between two of them. Lines that
     begin with `fixed` stay where they are: code is entered there. What is loaded by way of the
@@ -34,7 +35,7 @@ def ordered(
     """
     if not target.core.dual_issue:
         return tuple(lines)
-    return _ordered(tuple(lines), unrolled, fixed, apart)
+    return _ordered(tuple(plain(lines)), unrolled, fixed, apart)
 
 
 @cache
