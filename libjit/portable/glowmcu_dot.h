@@ -17,6 +17,13 @@ static inline int32_t glowmcu_dot(const int8_t *x, const int8_t *w, int32_t coun
     return acc;
 }
 
+#if defined(__GNUC__) && !defined(__clang__)
+/* Where numbers may wrap (-fno-strict-overflow), gcc does not see that what has fewer than four rows
+ * of weights never comes here. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Warray-bounds"
+#endif
+
 /* The same for four rows of weights that are `row` bytes apart: x is loaded once for all four. */
 GLOWMCU_CODE
 static inline void glowmcu_dot4(const int8_t *x, const int8_t *w, int32_t row, int32_t count,
@@ -42,5 +49,9 @@ static inline void glowmcu_dot4(const int8_t *x, const int8_t *w, int32_t row, i
     acc[2] = acc2;
     acc[3] = acc3;
 }
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 #endif /* GLOWMCU_DOT_H */

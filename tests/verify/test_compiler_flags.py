@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.arm_flags import CLANG, MACHINES, PROTECTED, TOGETHER, failures, run_clang
@@ -17,10 +18,12 @@ from benchmarks.random_bundles import random_bundle
 from benchmarks.random_layers import random_model
 from glowmcu.compilation import Options
 from glowmcu.cores import core
+from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.toolchain import run_gcc
 from tests.kernels.test_float_kernels import dense_model
 from tests.support.check_model import write_bundle
+from tests.support.forced_variant import compile_forced
 from tests.support.kernel_files import header_paths, template_paths
 from tests.support.recurrent_models import recurrent_sequence
 
@@ -164,3 +167,21 @@ def disassembly(made: Path) -> str:
     command = ["arm-none-eabi-objdump", "-d", "-M", "reg-names-raw", made.name]
     done = subprocess.run(command, cwd=made.parent, capture_output=True, text=True, check=True)
     return done.stdout
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("outputs", [1, 2, 3])
+def test_few_outputs_warn_of_nothing_where_numbers_may_wrap(outputs: int, tmp_path: Path) -> None:
+    """As kernels of operating systems are compiled: gcc took rows of four that there are not."""
+    model = ModelBuilder()
+    x = model.input("x", (1, 22), "int8", 0.1)
+    w = model.constant("w", np.ones((outputs, 22), np.int8), 0.02)
+    y = model.tensor("y", (1, outputs), "int8", 0.2)
+    model.op("FULLY_CONNECTED", [x, w, None], [y])
+    model.output(y)
+    compilation = compile_forced(model.finish(), "fully_connected.portable", "cortex-m4")
+    bundle = write_bundle(compilation, tmp_path / "net")
+    assert "glowmcu_dot4(in" in "".join(path.read_text() for path in bundle.glob("*.h"))
+    flags = ["-mcpu=cortex-m4", "-mthumb", "-O2", "-Wall", "-Wextra", "-Werror"]
+    command = [*flags, "-fno-strict-overflow", f"-I{bundle}", "-c", str(bundle / "m.c")]
+    run_gcc([*command, "-o", str(tmp_path / "m.o")], ["m.c"])

@@ -7,6 +7,7 @@ import numpy as np
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer, real_values
 from glowmcu.frontend.tflite.schema import tflite
+from glowmcu.frontend.tflite.tensors import channel_quantization, tensor_type
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
@@ -14,13 +15,43 @@ from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 
 @importer("QUANTIZE")
 def import_quantize(state: Import, op: OperatorRecord) -> None:
-    """From float32, or from one scale or integer type to another."""
+    """From float32, or from one scale or integer type to another; weights by channels at once."""
+    if (by_channels := channel_quantization(state.model.tensors[op.outputs[0]])) is not None:
+        _quantize_channels(state, op, by_channels)
+        return
     x = state.value(op, 0)
     is_unsigned = x.type.element is ElementType.UI8
     if is_unsigned and state.output_type(op).element is ElementType.UI8:
         state.emit_signed(op, Requantize(), [state.signed(op, x)])
     else:
         state.emit(op, Quantize() if x.type.element.is_float else Requantize(), [x])
+
+
+def _quantize_channels(state: Import, op: OperatorRecord, found: Quantization) -> None:
+    """As trained with fake quantization: halves away from zero, as TensorFlow Lite's
+    `PerChannelQuantize`, which TensorFlow Lite Micro does not have.
+    """
+    record = state.model.tensors[op.outputs[0]]
+    if not state.known(op, 0):
+        raise Unsupported(
+            "GM106",
+            f"QUANTIZE: {record.name!r} has {len(found.scales)} scales, one for each channel; "
+            "only constants are quantized per channel",
+        )
+    axis = found.axis
+    assert axis is not None
+    data = state.constant(op, 0, "its operand")
+    if data.dtype != np.float32 or data.shape != record.shape:
+        got = f"{data.dtype} {data.shape}"
+        raise Unsupported("GM106", f"QUANTIZE by channels takes float32 {record.shape}, got {got}")
+    along = [1] * data.ndim
+    along[axis] = -1
+    steps = data / np.array(found.scales, np.float32).reshape(along)
+    rounded = np.trunc(steps.astype(np.float64) + np.copysign(0.5, steps))
+    element = tensor_type(record).element
+    stored = np.clip(rounded + np.array(found.zero_points).reshape(along), *element.limits)
+    value = state.add_constant(stored.astype(element.numpy), record.name, found)
+    state.set_value(op, value)
 
 
 @importer("DEQUANTIZE")

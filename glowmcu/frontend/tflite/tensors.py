@@ -79,6 +79,14 @@ def tensor_type(
     return TensorType(record.shape, element, _quantization(record, element, is_ending))
 
 
+def channel_quantization(record: TensorRecord) -> Quantization | None:
+    """Of a tensor whose channels have scales that differ; None for any other. Raises as above."""
+    element = _ELEMENTS.get(record.type_name)
+    if element is None or element in _UNSCALED or len(set(record.scales)) < 2:
+        return None
+    return _checked_quantization(record, element, is_ending=False, is_constant=True)
+
+
 def _element(record: TensorRecord) -> ElementType | None:
     """None for types that we don't have. Weights whose blocks have a scale each are real numbers
     here.
@@ -94,7 +102,7 @@ def _quantization(
     if not record.scales or element in _UNSCALED:
         return None
     try:
-        return _checked_quantization(record, element, is_ending)
+        return _checked_quantization(record, element, is_ending, record.data is not None)
     except Unsupported:
         if element is ElementType.I32 and record.data is not None:
             return None  # a bias is at the product of other scales: no interpreter reads its own
@@ -102,10 +110,10 @@ def _quantization(
 
 
 def _checked_quantization(
-    record: TensorRecord, element: ElementType, is_ending: bool
+    record: TensorRecord, element: ElementType, is_ending: bool, is_constant: bool
 ) -> Quantization:
     """Raises GM105 for parameters that do not fit the tensor."""
-    if len(record.scales) > 1 and record.data is None:
+    if len(record.scales) > 1 and not is_constant:
         # What is computed has one scale: the first, as TensorFlow Lite Micro reads it.
         record = replace(record, scales=record.scales[:1], zero_points=record.zero_points[:1])
     axis = record.quantized_axis if len(record.scales) > 1 else None
