@@ -22,7 +22,7 @@ from glowmcu.ci.page import Findings, first_figures, mark, page
 from glowmcu.ci.revisions import Repository, repository
 from glowmcu.ci.service import Service
 from glowmcu.ci.settings import Settings
-from glowmcu.errors import error
+from glowmcu.errors import GlowmcuError, error
 from glowmcu.lazy_dataclass import dataclass
 from glowmcu.report.bundle_diff import code_span
 
@@ -40,9 +40,9 @@ class Job:
     files: dict[str, Path] = field(default_factory=dict)
 
     def run(self) -> int:
-        """All of it. Raises GM176 to GM178 for what no revision can mend."""
+        """All of it. Raises GM176 to GM179 for what no revision can mend."""
         where = repository()
-        commit, lacking = where.base(self.settings.base or self.service.base(where))
+        commit, lacking = self._base(where)
         path = self._head_path(where, commit)
         shutil.rmtree(self.settings.output, ignore_errors=True)
         self.settings.output.mkdir(parents=True)
@@ -57,6 +57,18 @@ class Job:
                 self._first(lacking)
             self._report(after)
         return self._tell()
+
+    def _base(self, where: Repository) -> tuple[str, str]:
+        """The commit to compare with, and why there is none. Raises GM179 where limits of growth
+        would not be checked for that reason.
+        """
+        try:
+            asked = self.settings.base or self.service.base(where)
+            return where.base(asked), "this is the first commit"
+        except GlowmcuError as cause:
+            if self.settings.max_growth:
+                raise
+            return "", cause.problems[0].message
 
     def _head_path(self, where: Repository, commit: str) -> str:
         """What is compiled of the checked out revision; "" for what it deletes. Raises GM178."""

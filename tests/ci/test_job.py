@@ -191,7 +191,19 @@ def test_a_shallow_clone_fetches_what_it_is_merged_into(
 def test_a_base_that_cannot_be_fetched_is_named(pull: UserRepository, service: FakeService) -> None:
     pull.event(pull_request={"number": 3, "base": {"sha": "1" * 40}})
     assert pull.job().returncode == 0
-    assert "could not be fetched" in only(service)
+    assert "could not be fetched: " in only(service)
+    assert ".." not in only(service)
+
+
+@pytest.mark.parametrize("base", ["mian", "", "1" * 40])
+def test_limits_of_growth_are_not_left_unchecked_for_a_base_that_is_not_found(
+    base: str, pull: UserRepository
+) -> None:
+    pull.event(pull_request={"number": 3, "base": {"sha": "1" * 40}})
+    done = pull.job(base=base, max_growth="arena=0")
+    assert done.returncode == 2, done.stdout
+    assert "error[GM179]" in done.stdout
+    assert "'origin' does not appear to be a git repository" in done.stdout
 
 
 def test_paths_and_options_are_those_of_the_folder_the_job_runs_in(
