@@ -306,6 +306,24 @@ def test_a_wrong_setting_says_what_is_expected(
     assert said in done.stderr
 
 
+def test_a_folder_that_cannot_be_emptied_is_named(user: UserRepository) -> None:
+    """Of another user, for all but root; here something else is in its place."""
+    (user.path / "taken").write_text("a file")
+    done = user.job(model="models/model.tflite", output="taken", verify_on="host")
+    assert done.returncode == 2
+    assert "error[GM198]" in done.stderr
+    assert "--> taken" in done.stderr
+    assert (user.path / "taken").read_text() == "a file"
+
+
+def test_where_git_may_not_write_nobody_waits_for_the_rest(user: UserRepository) -> None:
+    (user.path / ".git" / "worktrees").write_text("no folder, as on a file system to be read only")
+    done = user.job(model="models/model.tflite", verify_on="host")
+    assert done.returncode == 2
+    assert "error[GM177]" in done.stderr
+    assert "glowmcu compile" not in done.stdout
+
+
 def test_outside_of_a_repository_it_says_so(user: UserRepository) -> None:
     done = user.job(model="a.tflite", cwd=user.runner)
     assert done.returncode == 2
