@@ -9,9 +9,7 @@ The model is compiled at the first run, when its inputs are there: what it has t
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,7 @@ from glowmcu.api.known_inputs import compile_for_inputs
 from glowmcu.compilation import Options
 from glowmcu.errors import ExitCode, error
 from glowmcu.ir.operation import Array
-from glowmcu.pipeline import emit
+from glowmcu.pipeline import emitted
 from glowmcu.verify.host import Host
 
 _FILE_NAME = "model.onnx"
@@ -57,9 +55,7 @@ class PreparedModel(BackendRep):
             for name, array in zip(self._names, inputs, strict=True)
         }
         compilation, bound = compile_for_inputs(self._data, _FILE_NAME, Options("m"), arrays)
-        with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
-            folder = Path(work) / "bundle"
-            emit(compilation, folder)
+        with emitted(compilation) as folder:
             left = [array for name, array in arrays.items() if name not in bound]
             (measured,) = Host(("-O1",)).run(folder, [left])
         return tuple(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ from glowmcu.emit_c.packages.details import package_details
 from glowmcu.emit_c.packages.package import Packaging, package_names
 from glowmcu.emit_c.placement_text import Placed
 from glowmcu.emit_c.write_bundle import check_output as check_folder
-from glowmcu.emit_c.write_bundle import write_bundle
+from glowmcu.emit_c.write_bundle import temporary_bundle, write_bundle
 from glowmcu.errors import error, said_of
 from glowmcu.fit_as_asked import Fitted, costs_of, fit_as_asked
 from glowmcu.frontend.labels import labels_of as labels_of  # noqa: PLC0414 - multirate, too
@@ -372,6 +373,11 @@ def emit(compilation: Compilation, folder: Path) -> tuple[str, ...]:
     GM522 to GM524.
     """
     return write_bundle(compilation.files, folder, compilation.manifest.name)
+
+
+def emitted(compilation: Compilation) -> AbstractContextManager[Path]:
+    """The folder of a bundle that is gone afterwards. Raises GM723."""
+    return temporary_bundle(compilation.files, compilation.manifest.name)
 
 
 def check_output(folder: Path, name: str) -> None:

@@ -28,8 +28,8 @@ LEAVES = {
     "option_words", "paired_names", "planning_progress", "quality", "quality_text", "real_units",
     "resources",
     "shell_words", "simplified", "size_forms", "slides", "sound_files", "stack_use",
-    "string_categories", "test_vectors", "training", "trial_call", "typed_json", "user_cache",
-    "version",
+    "string_categories", "temporary_files", "test_vectors", "training", "trial_call", "typed_json",
+    "user_cache", "version",
 }  # fmt: skip
 SHARED = LEAVES | {"board"}
 MEANING = {"ir", "ops"}

@@ -4,10 +4,8 @@ makes of them if there is one.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from glowmcu.api.flash_advice import flash_advice, int8_advice
 from glowmcu.board import Board, does_not_fit
@@ -19,7 +17,7 @@ from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.goals import flash_budget_error
 from glowmcu.manifest import BufferEntry, Manifest
-from glowmcu.pipeline import emit as write
+from glowmcu.pipeline import emitted
 
 #: Code is estimated first; if the compiler's is larger, kernels get this often less room.
 _MOST_TRIES = 5
@@ -216,9 +214,7 @@ def _check_fit(compilation: Compilation, board: Board) -> Code:
 def _measured(compilation: Compilation, board: Board) -> tuple[CapacityCheck, Code]:
     """Whether every region holds what goes there, by what the compiler makes of the code."""
     manifest = compilation.manifest
-    with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
-        folder = Path(work) / "bundle"
-        write(replace(compilation, files=_code_files(compilation)), folder)
+    with emitted(replace(compilation, files=_code_files(compilation))) as folder:
         code = code_by_region(folder, manifest, board)
     return _fit(compilation, board, code), code
 

@@ -6,6 +6,7 @@ first that fails gives the exit code, after the comment was written.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -22,7 +23,7 @@ from glowmcu.ci.page import Findings, first_figures, mark, page
 from glowmcu.ci.revisions import Repository, repository
 from glowmcu.ci.service import Service
 from glowmcu.ci.settings import Settings
-from glowmcu.errors import error
+from glowmcu.errors import GlowmcuError, error
 from glowmcu.lazy_dataclass import dataclass
 from glowmcu.report.bundle_diff import code_span
 
@@ -40,23 +41,41 @@ class Job:
     files: dict[str, Path] = field(default_factory=dict)
 
     def run(self) -> int:
-        """All of it. Raises GM176 to GM178 for what no revision can mend."""
+        """All of it. Raises GM176 to GM179 and GM198 for what no revision can mend."""
         where = repository()
-        commit, lacking = where.base(self.settings.base or self.service.base(where))
+        commit, lacking = self._base(where)
         path = self._head_path(where, commit)
-        shutil.rmtree(self.settings.output, ignore_errors=True)
-        self.settings.output.mkdir(parents=True)
-        after = self.settings.output / _AFTER
-        if not path:
+        _empty(self.settings.output)
+        if path:
+            self._look_at(path, lacking or self._make_before(where, commit, path), commit)
+        else:
             self.found.notes.append("It is gone in this revision: there is nothing to compile.")
-        elif self._make(Path(), path, after, must=True):
-            self._check(after)
-            if commit:
-                self._compare(where, commit, path)
-            else:
-                self._first(lacking)
-            self._report(after)
         return self._tell()
+
+    def _look_at(self, path: str, lacking: str, commit: str) -> None:
+        """Compile what is checked out, and compare it with `commit` unless something is lacking."""
+        after = self.settings.output / _AFTER
+        if not self._make(Path(), path, after, must=True):
+            return
+        self._check(after)
+        if lacking:
+            self._first(lacking)
+        else:
+            self._compare(commit)
+        self._report(after)
+
+    def _base(self, where: Repository) -> tuple[str, str]:
+        """The commit to compare with, and why there is none. Raises GM179 where limits of growth
+        would not be checked for that reason.
+        """
+        try:
+            asked = self.settings.base or self.service.base(where)
+            commit = where.base(asked)
+            return commit, "" if commit else "this is the first commit"
+        except GlowmcuError as cause:
+            if self.settings.max_growth:
+                raise
+            return "", cause.problems[0].message
 
     def _head_path(self, where: Repository, commit: str) -> str:
         """What is compiled of the checked out revision; "" for what it deletes. Raises GM178."""
@@ -103,24 +122,26 @@ class Job:
         if self.settings.can_bench:
             self._step(["bench", str(bundle), *self.settings.limits])
 
-    def _compare(self, where: Repository, commit: str, path: str) -> None:
+    def _make_before(self, where: Repository, commit: str, path: str) -> str:
+        """The bundle of `commit`; returns why there is none. It comes first, so that whoever cannot
+        have the files of that commit (GM177) need not wait for the rest.
+        """
         old = where.name_in(commit, path)
         if not old:
-            self._first(f"{code_span(path)} is new")
-            return
+            return f"{code_span(path)} is new"
         if old != path:
             self.found.notes.append(f"Before it was called {code_span(old)}.")
         before = self.settings.output / _BEFORE
         with tempfile.TemporaryDirectory() as root, where.earlier(commit, Path(root)) as earlier:
             made = self._make(earlier, old, before, must=False)
-        if not made:
-            self._first(f"{code_span(commit[:12])} does not compile, as the log says")
-            return
+        return "" if made else f"{code_span(commit[:12])} does not compile, as the log says"
+
+    def _compare(self, commit: str) -> None:
+        before, after = (str(self.settings.output / side) for side in (_BEFORE, _AFTER))
         if self.settings.can_bench:
-            self._glowmcu("bench", str(before))
+            self._glowmcu("bench", before)
         limits = [word for limit in self.settings.max_growth for word in ("--max-growth", limit)]
-        folders = str(before), str(self.settings.output / _AFTER)
-        done = self._step(["diff", *folders, "--markdown", *limits])
+        done = self._step(["diff", before, after, "--markdown", *limits])
         self.found.diff = done.stdout
         self.found.notes.append(f"Compared with {commit[:12]}.")
 
@@ -188,6 +209,22 @@ class Job:
 def run_job(settings: Settings, service: Service) -> int:
     """The exit code."""
     return Job(settings, service, Findings(settings.title)).run()
+
+
+def _empty(folder: Path) -> None:
+    """Make it anew. Raises GM198."""
+    try:
+        if os.path.lexists(folder):
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+    except OSError as cause:
+        raise error(
+            "GM198",
+            f"cannot make the folder of the job anew: {cause.strerror or cause}",
+            str(folder),
+            "remove it, which may need root where a container made it, or choose another: "
+            "GLOWMCU_OUTPUT=DIR",
+        ) from cause
 
 
 def _artifact(title: str) -> str:

@@ -30,13 +30,14 @@ class Repository:
         done = _git(self.top, *arguments)
         return done.stdout.strip() if done.returncode == 0 else None
 
-    def base(self, asked: str) -> tuple[str, str]:
-        """The commit to compare with, and why there is none. `asked` is a commit, a branch, or ""
-        for the commit before this one. It is fetched where the clone does not hold it.
+    def base(self, asked: str) -> str:
+        """The commit to compare with. `asked` is a commit, a branch, or "" for the commit before
+        this one; "" if this is the first. It is fetched where the clone does not hold it. Raises
+        GM179.
         """
         name = asked if not _NOTHING.fullmatch(asked) else self._parent()
         if not name:
-            return "", "this is the first commit"
+            return ""
         found = self._commit(name)
         if not found:
             shallow = self.git("rev-parse", "--is-shallow-repository") == "true"
@@ -45,8 +46,12 @@ class Repository:
             if done.returncode == 0:
                 found = self._commit(name) or self._commit("FETCH_HEAD")
             if not found:
-                return "", f"commit {name} could not be fetched: {_last_line(done.stderr)}"
-        return found, ""
+                raise error(
+                    "GM179",
+                    f"commit {name} is not here and could not be fetched: {_reason(done.stderr)}",
+                    hint="is the name of the base right, and may this job fetch from origin?",
+                )
+        return found
 
     def merged_into(self, merge: str) -> str:
         """The first parent of `merge`, if that is checked out and is a merge of two."""
@@ -75,7 +80,7 @@ class Repository:
         done = _git(self.top, "worktree", "add", "--force", "--detach", str(folder), commit)
         if done.returncode != 0:
             raise error(
-                "GM177", f"git cannot write the files of {commit[:12]}: {_last_line(done.stderr)}"
+                "GM177", f"git cannot write the files of {commit[:12]}: {_reason(done.stderr)}"
             )
         try:
             yield folder / self.prefix
@@ -109,7 +114,7 @@ def repository() -> Repository:
     if done.returncode != 0:
         raise error(
             "GM176",
-            f"this is no checkout of a git repository: {_last_line(done.stderr)}",
+            f"this is no checkout of a git repository: {_reason(done.stderr)}",
             hint="check the repository out before this step, in a container with git installed",
         )
     top, _, prefix = done.stdout.partition("\n")
@@ -127,5 +132,8 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         raise error("GM176", "git is not installed", hint="apt install git") from cause
 
 
-def _last_line(text: str) -> str:
-    return next(reversed(text.strip().splitlines()), "git says nothing")
+def _reason(text: str) -> str:
+    """Why git gave up, in its own words; advice may come after it."""
+    lines = text.strip().splitlines() or ["git says nothing"]
+    said = next((line for line in lines if line.startswith("fatal: ")), lines[-1])
+    return said.removeprefix("fatal: ").rstrip(".")

@@ -5,6 +5,7 @@ the user's.
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,6 +30,7 @@ from glowmcu.errors import GlowmcuError, error
 from glowmcu.given_paths import is_file, is_there
 from glowmcu.manifest import FILE_NAME as MANIFEST
 from glowmcu.manifest import STAGING
+from glowmcu.temporary_files import other_place
 
 
 def write_bundle(files: Mapping[str, str], folder: Path, name: str) -> tuple[str, ...]:
@@ -40,17 +42,37 @@ def write_bundle(files: Mapping[str, str], folder: Path, name: str) -> tuple[str
     what it did. Raises GM504 if the folder cannot be written or holds something else, GM522
     where files of others are in the way, GM523 if another bundle is there, GM524 (`recover`).
     """
+    try:
+        return _written(files, folder, name)
+    except OSError as cause:
+        raise _not_writable(folder, cause) from cause
+
+
+@contextmanager
+def temporary_bundle(files: Mapping[str, str], name: str) -> Iterator[Path]:
+    """The folder of a bundle that is measured or run, and gone afterwards. Raises GM723."""
+    with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
+        folder = Path(work) / "bundle"
+        try:
+            _written(files, folder, name)
+        except OSError as cause:
+            raise error(
+                "GM723", f"cannot write a temporary copy of the bundle: {_reason(cause)}",
+                str(folder), other_place(Path(work).parent),
+            ) from cause  # fmt: skip
+        yield folder
+
+
+def _written(files: Mapping[str, str], shown: Path, name: str) -> tuple[str, ...]:
+    """`write_bundle`, raising OSError as it comes."""
     assert all(map(is_safe_name, files)), sorted(files)
     assert len({file.casefold() for file in files}) == len(files), "names that differ in case only"
-    shown, folder = folder, Path(os.path.realpath(folder))
-    try:
-        with _made(folder), locked(folder):
-            recover(folder)
-            existing = check_folder(folder, name, shown)
-            check_room(folder, files, existing, shown)
-            return _replace(files, folder, existing)
-    except OSError as cause:
-        raise _not_writable(shown, cause) from cause
+    folder = Path(os.path.realpath(shown))
+    with _made(folder), locked(folder):
+        recover(folder)
+        existing = check_folder(folder, name, shown)
+        check_room(folder, files, existing, shown)
+        return _replace(files, folder, existing)
 
 
 def check_output(folder: Path, name: str) -> None:
@@ -132,7 +154,7 @@ def _remove_empty_folders(folder: Path, old: Mapping[str, str]) -> None:
 
 
 def _not_writable(folder: Path, cause: OSError) -> GlowmcuError:
-    reason = os.strerror(cause.errno) if cause.errno else str(cause)
+    reason = _reason(cause)
     files = [str(parent) for parent in folder.parents if is_file(parent)]
     if files:
         reason = f"{files[0]} is a file, not a folder"
@@ -140,3 +162,7 @@ def _not_writable(folder: Path, cause: OSError) -> GlowmcuError:
     if os.name == "nt" and isinstance(cause, PermissionError):
         hint = f"close the program that has a file of it open, if one has, or {hint}"
     return error("GM504", f"cannot write the bundle: {reason}", str(folder), hint)
+
+
+def _reason(cause: OSError) -> str:
+    return os.strerror(cause.errno) if cause.errno else str(cause)

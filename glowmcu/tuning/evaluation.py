@@ -9,10 +9,8 @@ core.
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -28,7 +26,7 @@ from glowmcu.lazy_dataclass import dataclass
 from glowmcu.lowering.passes import lower
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, aligned, plan_memory
-from glowmcu.pipeline import compile_model, emit
+from glowmcu.pipeline import compile_model, emitted
 from glowmcu.quant.comparison import LayerError, compare_graphs, sqnr_db
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile
@@ -139,9 +137,7 @@ class Evaluator:
         compilation = compile_model(
             build.data, build.file_name, _with_request(build.options, request)
         )
-        with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
-            folder = Path(work) / "bundle"
-            emit(compilation, folder)
+        with emitted(compilation) as folder:
             bundle = Bundle(folder, compilation.manifest, build.board)
             inputs = seeded_inputs(compilation.manifest, 1)
             measured = bundle.measure(inputs, on=model_of(build.board.core))

@@ -6,16 +6,14 @@ kernels are called several times.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from glowmcu.board import Board
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.bundle_files import bundle_files
-from glowmcu.emit_c.write_bundle import write_bundle
+from glowmcu.emit_c.write_bundle import temporary_bundle
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, Constant
 from glowmcu.ir.value_range import ValueRange
@@ -76,8 +74,8 @@ def measure(
 
 def _modelled(trials: Sequence[Trial], target: Target, board: Board | None) -> list[float]:
     memory_of = on_board(board, target)
-    with tempfile.TemporaryDirectory(prefix="glowmcu-kernels-") as work:
-        folder, inputs = Path(work) / "bundle", _write(trials, target, Path(work) / "bundle")
+    files, name, inputs = _bundle(trials, target)
+    with temporary_bundle(files, name) as folder:
         (found,) = modelled_core(target.core.name, memory_of=memory_of).run(folder, [inputs])
     by_name = {layer.name: _cycles(layer) for layer in found.layers}
     return [by_name[_layer_name(number)] for number in range(len(trials))]
@@ -92,8 +90,8 @@ def _layer_name(number: int) -> str:
     return f"layer_{number}"
 
 
-def _write(trials: Sequence[Trial], target: Target, folder: Path) -> list[Array]:
-    """A bundle of all layers; returns inputs within what the layers' operands can hold."""
+def _bundle(trials: Sequence[Trial], target: Target) -> tuple[Mapping[str, str], str, list[Array]]:
+    """A bundle of all layers, its name, and inputs within what the layers' operands can hold."""
     graph, ranges = _side_by_side([item.site for item in trials])
     choices = KernelChoices({_layer_name(i): item.kernel for i, item in enumerate(trials)})
     selections = select_kernels(graph, target, choices, ranges=ranges)
@@ -113,8 +111,7 @@ def _write(trials: Sequence[Trial], target: Target, folder: Path) -> list[Array]
         rounded_outputs=(False,) * len(graph.outputs),
     )
     files, manifest = bundle_files(plan.program, selections, facts)
-    write_bundle(files, folder, manifest.name)
-    return _inputs(graph, ranges, manifest)
+    return files, manifest.name, _inputs(graph, ranges, manifest)
 
 
 def _side_by_side(

@@ -21,6 +21,7 @@ from glowmcu.host_compiler import (
     question_about_cc,
 )
 from glowmcu.manifest import Manifest
+from glowmcu.temporary_files import advice_on_room
 
 __all__ = ["STRICT_FLAGS", "host_compiler", "host_library", "loaded", "missing_compiler"]
 
@@ -46,8 +47,9 @@ def host_library(bundle_dir: Path, manifest: Manifest, extra: Sequence[str]) -> 
                 "GM603",
                 f"the bundle does not compile on this computer:\n{refused}",
                 str(bundle_dir),
-                f"{question_about_cc()}were its files edited, or are they being written? compile "
-                "the model again",
+                advice_on_room(refused)
+                or f"{question_about_cc()}were its files edited, or are they being written? "
+                "compile the model again",
             )
         _libraries[key] = library
     _libraries.move_to_end(key)

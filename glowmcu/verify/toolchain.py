@@ -21,6 +21,7 @@ from glowmcu.cores import Core, foreign_core
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.given_paths import as_argument
 from glowmcu.lazy_dataclass import dataclass
+from glowmcu.temporary_files import advice_on_room
 
 GCC_VARIABLE = "GLOWMCU_ARM_GCC"
 DEFAULT_GCC = "arm-none-eabi-gcc"
@@ -258,7 +259,8 @@ def run_gcc(arguments: Sequence[str], inputs: Sequence[str]) -> str:
     except OSError as cause:
         raise error("GM610", f"cannot start {gcc}: {cause.strerror}") from cause
     if done.returncode != 0:
-        raise _refused(gcc.name, done.stderr, where, missing(arguments) or "")
+        hint = advice_on_room(done.stderr) or missing(arguments) or ""
+        raise _refused(gcc.name, done.stderr, where, hint)
     return done.stdout
 
 

@@ -6,6 +6,12 @@
 #ifndef GLOWMCU_BASE_H
 #define GLOWMCU_BASE_H
 
+#if !defined(__cplusplus) && !defined(_MSC_VER) /* which supports C99 without saying so */
+#if !defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L
+#error "this is C99 or newer: compile it with -std=c99"
+#endif
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 import glowmcu
 from glowmcu.emit_c import bundle_folder
+from glowmcu.emit_c import write_bundle as writing
 from glowmcu.emit_c.c_text import check_bundle_name
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import ExitCode, GlowmcuError
@@ -54,6 +58,31 @@ def test_a_first_bundle_that_fails_leaves_no_folder(tmp_path: Path) -> None:
     with FAULTS(FAULTS.raised_at(9, OSError)), pytest.raises(GlowmcuError, match="GM504"):
         write_bundle(NEW, tmp_path / "a" / "b", "net")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_copy_that_finds_no_room_names_the_folder_of_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another folder with `-o` would not help it."""
+    model = tmp_path / "net.tflite"
+    model.write_bytes(BUILT["one_element"]())
+    (tmp_path / "small").mkdir()
+    stage = writing.stage
+
+    def full(folder: Path, files: Mapping[str, str]) -> dict[str, str]:
+        if tmp_path / "small" in folder.parents:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return stage(folder, files)
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "small"))
+    monkeypatch.setattr(writing, "stage", full)
+    with pytest.raises(GlowmcuError) as caught:
+        glowmcu.compile(model, board="nrf52", output=tmp_path / "out")
+    (problem,) = caught.value.problems
+    assert problem.code == "GM723"
+    assert problem.hint.startswith("TMPDIR=DIR, another folder for temporary files: ")
+    assert f"{tmp_path / 'small'} has " in problem.hint
+    assert not list((tmp_path / "small").iterdir())
 
 
 def test_files_of_others_stay_where_they_are(tmp_path: Path) -> None:

@@ -334,9 +334,12 @@ def test_a_compiler_that_is_older_than_the_code_is_told_so_first(
     standard: str, bundle_of: BundleOf, tmp_path: Path
 ) -> None:
     bundle = bundle_of("one_element")
-    command = ["gcc", f"-std={standard}", f"-I{bundle}", "-c", str(bundle / "one_element.c")]
-    done = subprocess.run(
-        [*command, "-o", str(tmp_path / "m.o")], capture_output=True, text=True, check=False
-    )
-    first = next(line for line in done.stderr.splitlines() if "error:" in line)
-    assert "C99 or newer" in first
+    sources = sorted(bundle.rglob("*.c"))
+    assert len(sources) > 3
+    for source in sources:
+        command = ["gcc", f"-std={standard}", f"-I{bundle}", "-c", str(source)]
+        done = subprocess.run(
+            [*command, "-o", str(tmp_path / "m.o")], capture_output=True, text=True, check=False
+        )
+        first = next(line for line in done.stderr.splitlines() if "error:" in line)
+        assert "C99 or newer" in first, source.name

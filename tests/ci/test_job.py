@@ -191,7 +191,19 @@ def test_a_shallow_clone_fetches_what_it_is_merged_into(
 def test_a_base_that_cannot_be_fetched_is_named(pull: UserRepository, service: FakeService) -> None:
     pull.event(pull_request={"number": 3, "base": {"sha": "1" * 40}})
     assert pull.job().returncode == 0
-    assert "could not be fetched" in only(service)
+    assert "could not be fetched: " in only(service)
+    assert ".." not in only(service)
+
+
+@pytest.mark.parametrize("base", ["mian", "", "1" * 40])
+def test_limits_of_growth_are_not_left_unchecked_for_a_base_that_is_not_found(
+    base: str, pull: UserRepository
+) -> None:
+    pull.event(pull_request={"number": 3, "base": {"sha": "1" * 40}})
+    done = pull.job(base=base, max_growth="arena=0")
+    assert done.returncode == 2, done.stdout
+    assert "error[GM179]" in done.stdout
+    assert "'origin' does not appear to be a git repository" in done.stdout
 
 
 def test_paths_and_options_are_those_of_the_folder_the_job_runs_in(
@@ -292,6 +304,24 @@ def test_a_wrong_setting_says_what_is_expected(
     done = user.job(**settings)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_a_folder_that_cannot_be_emptied_is_named(user: UserRepository) -> None:
+    """Of another user, for all but root; here something else is in its place."""
+    (user.path / "taken").write_text("a file")
+    done = user.job(model="models/model.tflite", output="taken", verify_on="host")
+    assert done.returncode == 2
+    assert "error[GM198]" in done.stderr
+    assert "--> taken" in done.stderr
+    assert (user.path / "taken").read_text() == "a file"
+
+
+def test_where_git_may_not_write_nobody_waits_for_the_rest(user: UserRepository) -> None:
+    (user.path / ".git" / "worktrees").write_text("no folder, as on a file system to be read only")
+    done = user.job(model="models/model.tflite", verify_on="host")
+    assert done.returncode == 2
+    assert "error[GM177]" in done.stderr
+    assert "glowmcu compile" not in done.stdout
 
 
 def test_outside_of_a_repository_it_says_so(user: UserRepository) -> None:

@@ -61,6 +61,23 @@ def test_where_nothing_compiles_cc_is_asked_about(monkeypatch: pytest.MonkeyPatc
     assert hint.startswith("is CC, riscv64-unknown-elf-gcc, this computer's compiler? ")
 
 
+def test_a_compiler_without_room_names_its_folder_of_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler, small = tmp_path / "cc", tmp_path / "small"
+    compiler.write_text("#!/bin/sh\necho error: cc.s: No space left on device >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    small.mkdir()
+    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setenv("TMPDIR", str(small))
+    with pytest.raises(glowmcu.GlowmcuError, match="GM603") as raised:
+        run()
+    hint = raised.value.problems[0].hint
+    assert hint.startswith("TMPDIR=DIR")
+    assert f"{small} has " in hint
+    assert "edited" not in hint
+
+
 @pytest.mark.arm
 @pytest.mark.parametrize("name", ["arm-none-eabi-gcc", "arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb"])
 def test_a_cross_compiler_is_no_compiler_for_this_computer(
