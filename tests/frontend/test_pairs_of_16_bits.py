@@ -291,6 +291,24 @@ def test_a_file_says_what_becomes_of_its_16_bits(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("weights", "point", "count"),
+    [("uint8", 128, 0), ("uint8", 110, 1), ("int8", 0, 0), ("int8", -20, 1)],
+)
+def test_a_file_says_where_weights_are_rounded_again(weights: str, point: int, count: int) -> None:
+    data = np.arange(64 * 3, dtype=np.uint8).reshape(64, 3).view(weights)
+    nodes = [
+        *pair("x", "s", "z", "a"), node("DequantizeLinear", "w s p", "b"),
+        node("MatMul", "a b", "c"), *pair("c", "s", "z", "y"),
+    ]  # fmt: skip
+    constants = {**SCALES, "w": data, "p": np.array(point, weights)}
+    for kind, middle, notes in (("uint16", 32768, count), ("uint8", 128, 0)):
+        made = model(nodes, {**constants, "z": np.array(middle, kind)}, [value("y", F32, 1, 3)])
+        found = [note for note in notes_on_file(made, "m.onnx") if "WeightSymmetric" in note]
+        assert len(found) == notes
+        assert all(note.startswith("1 layer has weights of 8 bits") for note in found)
+
+
 def test_a_zero_point_beside_the_model_is_not_opened_for_a_note(tmp_path: Path) -> None:
     nodes = [*pair("x", "s", "z", "a"), node("Identity", "a", "y")]
     constants = {**SCALES, "z": np.array(9, np.int16)}

@@ -10,8 +10,9 @@ import numpy as np
 from glowmcu.frontend.onnx.container import OnnxRecord
 from glowmcu.frontend.onnx.unsigned_pairs import whole_numbers
 
-_UINT16, _INT16 = 4, 5  # onnx.TensorProto.UINT16, INT16
+_UINT8, _INT8, _UINT16, _INT16 = 2, 3, 4, 5  # of onnx.TensorProto
 _MIDDLE = {_UINT16: 1 << 15, _INT16: 0}
+_MIDDLE_OF_BYTES = {_UINT8: 1 << 7, _INT8: 0}
 #: Operands of a pair's node: the tensor, its scale, its zero point.
 _POINT = 2
 
@@ -19,7 +20,16 @@ _POINT = 2
 def notes_on_pairs(model: OnnxRecord) -> tuple[str, ...]:
     """Sentences on activations that are not stored as the file has them, and on wide weights."""
     off, layers = len(set(_off_the_middle(model))), len(set(_wide_weights(model)))
+    is_wide = any(kind in _MIDDLE for _, kind, _ in _stored(model))
+    uneven = len(set(_uneven_weights(model))) if is_wide else 0
     notes = []
+    if uneven:
+        notes.append(
+            f"{uneven} layer{'s have' if uneven > 1 else ' has'} weights of 8 bits with a zero "
+            "point off the middle beside activations of 16 bits; here they are int8 around zero, "
+            "in steps up to half as wide again, or float where that does not do: symmetric ones "
+            "stay as they are: WeightSymmetric of onnxruntime's quantizer"
+        )
     if off:
         notes.append(
             f"{off} tensor{'s' * (off > 1)} of 16 bits ha{'ve' if off > 1 else 's'} a zero point "
@@ -35,14 +45,34 @@ def notes_on_pairs(model: OnnxRecord) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _off_the_middle(model: OnnxRecord) -> Iterator[str]:
-    """Results of QuantizeLinear with another zero point than that of symmetric numbers."""
+def _stored(model: OnnxRecord) -> Iterator[tuple[str, Any, Any]]:
+    """Of each QuantizeLinear the result, its type, and the zero point where the file has it."""
     for op in model.nodes:
         if op.kind == "QuantizeLinear" and op.outputs:
             tensor = model.initializers.get(op.inputs[_POINT] if len(op.inputs) > _POINT else "")
             kind = getattr(tensor, "data_type", op.attributes.get("output_dtype"))
-            if kind in _MIDDLE and _number(tensor) not in (None, _MIDDLE[kind]):
-                yield op.outputs[0]
+            yield op.outputs[0], kind, tensor
+
+
+def _off_the_middle(model: OnnxRecord) -> Iterator[str]:
+    """Results of QuantizeLinear with another zero point than that of symmetric numbers."""
+    for name, kind, tensor in _stored(model):
+        if kind in _MIDDLE and _number(tensor) not in (None, _MIDDLE[kind]):
+            yield name
+
+
+def _uneven_weights(model: OnnxRecord) -> Iterator[str]:
+    """Matrices of 8 bits in the file around other numbers than the middle."""
+    for op in model.nodes:
+        if op.kind == "DequantizeLinear" and len(op.inputs) > _POINT:
+            tensor: Any = model.initializers.get(op.inputs[0])
+            middle = _MIDDLE_OF_BYTES.get(getattr(tensor, "data_type", 0))
+            points = model.initializers.get(op.inputs[_POINT])
+            if middle is None or points is None or len(tensor.dims) < 2:
+                continue
+            data = whole_numbers(points)
+            if data is not None and (data != middle).any():
+                yield op.inputs[0]
 
 
 def _number(tensor: Any) -> int | None:
