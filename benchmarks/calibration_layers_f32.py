@@ -16,8 +16,9 @@ from benchmarks.calibration_shapes import (
     COLUMNS,
     DENSE,
     DEPTHWISE,
-    EIGHT_INPUTS,
     ELEMENTS,
+    FEW_INPUTS,
+    FEW_TAPS,
     MATRICES,
     POINTWISE,
     POOLS,
@@ -152,8 +153,8 @@ def builders(kind: str) -> Sequence[_Builder]:
     plain = kind.removeprefix(_FLOAT)
     if plain in ("CONV_2D 1x1", "CONV_2D"):
         images = POINTWISE if plain.endswith("1x1") else WINDOWS + COLUMNS
-        eights = product(EIGHT_INPUTS, _ACTIVATIONS) if images is POINTWISE else ()
-        return [partial(_window_layer, "CONV_2D", *case) for case in (*_activated(images), *eights)]
+        few = product(FEW_INPUTS if images is POINTWISE else FEW_TAPS, _ACTIVATIONS)
+        return [partial(_window_layer, "CONV_2D", *case) for case in (*_activated(images), *few)]
     if plain == "DEPTHWISE_CONV_2D":
         return [partial(_window_layer, plain, *case) for case in _activated(DEPTHWISE)]
     if plain == "FULLY_CONNECTED":

@@ -61,9 +61,14 @@ NARROW = (
     Image(24, 24, 8, 16), Image(20, 10, 8, 24), Image(9, 9, 4, 30), Image(16, 16, 6, 12),
     Image(5, 30, 2, 17), Image(14, 7, 3, 8), Image(12, 12, 7, 9), Image(10, 11, 5, 33),
 )  # fmt: skip
-#: For kernels of that depth alone.
-EIGHT_INPUTS = (
+#: For kernels of few products, of real numbers: 1x1, then windows.
+FEW_INPUTS = (
     Image(24, 24, 8, 16), Image(20, 10, 8, 24), Image(7, 5, 8, 32), Image(13, 1, 8, 48),
+    Image(16, 12, 4, 16),
+)  # fmt: skip
+FEW_TAPS = (
+    Image(28, 28, 1, 8, (3, 3)), Image(20, 21, 1, 16, (3, 3), padding="VALID"),
+    Image(33, 17, 1, 12, (3, 3), (2, 2)), Image(1, 40, 3, 16, (1, 3)), Image(12, 14, 2, 9, (2, 2)),
 )  # fmt: skip
 #: Rows of a matrix: fully connected layers with scales of their own for each channel.
 PIXELS = (

@@ -91,7 +91,7 @@ def products(image: Image) -> int:
 def loop_cycles(image: Image, kernel: str) -> float:
     """A product's on a Cortex-M4, with nothing but arithmetic, loads and stores."""
     count = products(image)
-    if kernel == "conv_2d.eight_inputs_f32":
+    if kernel == "conv_2d.few_inputs_f32":
         return 2 + (11 + 9) / 24
     # The last product of an odd row loads four weights, and five inputs one by one.
     row = image.channels * image.kernel[1]

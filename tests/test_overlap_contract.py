@@ -224,7 +224,7 @@ TIGHT = {
     "conv_2d.packed_f32": "3x3, nine outputs, one image, real numbers",
     "conv_2d.matrix_fives_f32": "1x1, five columns, real numbers",
     "conv_2d.packed_fives_f32": "3x3, nine outputs, one image, real numbers",
-    "conv_2d.eight_inputs_f32": "1x1, eight inputs, real numbers",
+    "conv_2d.few_inputs_f32": "1x1, eight inputs, real numbers",
     "conv_2d.matrix_w8_f32": "1x1, int8 weights",
     "conv_2d.packed_w8_f32": "3x3, int8 weights",
     "conv_2d.compact_dsp": "CONV_2D, odd size, same padding",

@@ -41,15 +41,15 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_fives_f32, most) == 52, fives_are_as_asse
     GLOWMCU_ADD(a2, "s30") GLOWMCU_ADD(a3, "s31")
 
 /* Of one pixel: the first two products, two, one. */
-#define GLOWMCU_FIVES_FIRST(in, a0, a1, a2, a3) \
+#define GLOWMCU_FIVES_FIRST_4(in, a0, a1, a2, a3) \
     "vldmia %[" in "]!, {s28-s29}\n" \
     GLOWMCU_FIVES_BEGIN("s28", a0, a1, a2, a3) \
     GLOWMCU_FIVES_ADD("s29", "s24", "s25", "s26", "s27", a0, a1, a2, a3)
-#define GLOWMCU_FIVES_TWO(in, a0, a1, a2, a3) \
+#define GLOWMCU_FIVES_TWO_4(in, a0, a1, a2, a3) \
     "vldmia %[" in "]!, {s28-s29}\n" \
     GLOWMCU_FIVES_ADD("s28", "s20", "s21", "s22", "s23", a0, a1, a2, a3) \
     GLOWMCU_FIVES_ADD("s29", "s24", "s25", "s26", "s27", a0, a1, a2, a3)
-#define GLOWMCU_FIVES_ONE(in, a0, a1, a2, a3) \
+#define GLOWMCU_FIVES_ONE_4(in, a0, a1, a2, a3) \
     "vldmia %[" in "]!, {s28}\n" \
     GLOWMCU_FIVES_ADD("s28", "s20", "s21", "s22", "s23", a0, a1, a2, a3)
 /* The same for all pixels; two products of them. */
@@ -59,14 +59,14 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_fives_f32, most) == 52, fives_are_as_asse
     text("c", "s8", "s9", "s10", "s11") \
     text("d", "s12", "s13", "s14", "s15") \
     text("e", "s16", "s17", "s18", "s19")
-#define GLOWMCU_FIVES_PAIR \
+#define GLOWMCU_FIVES_PAIR_4 \
     "vldmia %[w]!, {s20-s27}\n" \
-    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_TWO)
+    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_TWO_4)
 
-#define GLOWMCU_FIVES_BIAS(in, a0, a1, a2, a3) \
+#define GLOWMCU_FIVES_BIAS_4(in, a0, a1, a2, a3) \
     GLOWMCU_ADD_4(a0, a1, a2, a3, "s20", "s21", "s22", "s23")
 /* Stores at %[m], which goes on to the next pixel. */
-#define GLOWMCU_FIVES_RELU(in, a0, a1, a2, a3) \
+#define GLOWMCU_FIVES_RELU_4(in, a0, a1, a2, a3) \
     "vmov %[a], %[b], " a0 ", " a1 "\n" \
     "vmov %[c], %[d], " a2 ", " a3 "\n" \
     "bic.w %[a], %[a], %[a], asr #31\n" \
@@ -78,7 +78,7 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_fives_f32, most) == 52, fives_are_as_asse
     "str.w %[c], [%[m], #8]\n" \
     "str.w %[d], [%[m], #12]\n" \
     "add.w %[m], %[m], %[e]\n"
-#define GLOWMCU_FIVES_CLAMP(in, a0, a1, a2, a3) \
+#define GLOWMCU_FIVES_CLAMP_4(in, a0, a1, a2, a3) \
     "vmov %[a], %[b], " a0 ", " a1 "\n" \
     "vmov %[c], %[d], " a2 ", " a3 "\n" \
     GLOWMCU_CLAMPED("a", "rows") \
@@ -90,7 +90,7 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_fives_f32, most) == 52, fives_are_as_asse
     "str.w %[c], [%[m], #8]\n" \
     "str.w %[d], [%[m], #12]\n" \
     "add.w %[m], %[m], %[e]\n"
-#define GLOWMCU_FIVES_KEEP(in, a0, a1, a2, a3) \
+#define GLOWMCU_FIVES_KEEP_4(in, a0, a1, a2, a3) \
     "vstmia %[m], {" a0 "-" a3 "}\n" \
     "add %[m], %[m], %[e]\n"
 
@@ -99,16 +99,16 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_fives_f32, most) == 52, fives_are_as_asse
  * to the next block's weights. Labels: 1 block, 8 results that are not limited from above, 9 the
  * block's end and that of the loop, 10 results as they are.
  */
-#define GLOWMCU_FIVES_FINISH(next) \
+#define GLOWMCU_FIVES_FINISH(width, next) \
     "mov.w %[m], %[y]\n" \
-    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_BIAS) \
+    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_BIAS_##width) \
     "cmp.w %[rows], #0\n" \
     "ble.w 8f\n" \
     GLOWMCU_CHECK("s0", "s4") GLOWMCU_CHECK("s8", "s12") GLOWMCU_CHECK("s16", "s16") \
     "vmrs %[c], fpscr\n" \
     "lsls.w %[c], %[c], #31\n" \
     "bne.w 10f\n" \
-    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_CLAMP) \
+    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_CLAMP_##width) \
     "9:\n" \
     next \
     "add.w %[y], %[y], #16\n" \
@@ -117,14 +117,14 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_fives_f32, most) == 52, fives_are_as_asse
     "b.w 9f\n" \
     "8:\n" \
     "blt.w 10f\n" \
-    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_RELU) \
+    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_RELU_##width) \
     "b.w 9b\n" \
     "10:\n" \
-    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_KEEP) \
+    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_KEEP_##width) \
     "b.w 9b\n" \
     "9:\n"
 /* Begins one: windows, what `begin` loads, and the first two products. */
-#define GLOWMCU_FIVES_START(begin) \
+#define GLOWMCU_FIVES_START(width, begin) \
     ".balign 4\n" \
     "1:\n" \
     "ldr.w %[a], [%[p], #0]\n" \
@@ -135,7 +135,7 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_fives_f32, most) == 52, fives_are_as_asse
     "ldr.w %[rows], [%[p], #24]\n" \
     begin \
     "vldmia %[w]!, {s20-s27}\n" \
-    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_FIRST)
+    GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_FIRST_##width)
 #define GLOWMCU_FIVES_OPERANDS \
     : [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d), [e] "=&r"(e), [n] "=&r"(n), \
       [m] "=&r"(m), [rows] "=&r"(rows), [w] "+r"(w), [y] "+r"(y), [blocks] "+r"(blocks) \
@@ -156,57 +156,61 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_fives_f32, most) == 52, fives_are_as_asse
  * Cortex-M4 waits for 32-bit instructions that lie across words of code: the others are 32 bits
  * long, too, so that none does.
  *
- * `blocks` of four channels of five pixels. Labels: 1 block, 2 row, 3 and 4 two products, 5 what is
- * left of an odd row, 6 the row's end, 7 the next row, 10 the end.
+ * `blocks` of `width` channels of five pixels. Labels: 1 block, 2 row, 3 and 4 two products, 5 what
+ * is left of an odd row, 6 the row's end, 7 the next row, 10 the end.
  */
+#define GLOWMCU_FIVES_LOOPS(width) \
+    __asm__ volatile( \
+        GLOWMCU_FIVES_START(width, "ldr.w %[n], [%[p], #20]\n") \
+        "2:\n" \
+        "subs.w %[n], %[n], #2\n" \
+        "blt.w 5f\n" \
+        "ands.w %[m], %[n], #2\n" \
+        "beq.w 4f\n" \
+        "3:\n" \
+        GLOWMCU_FIVES_PAIR_##width \
+        "4:\n" \
+        GLOWMCU_FIVES_PAIR_##width \
+        "subs.w %[n], %[n], #4\n" \
+        "bge.w 3b\n" \
+        "5:\n" \
+        "ands.w %[n], %[n], #1\n" \
+        "beq.w 6f\n" \
+        "vldmia %[w]!, {s20-s23}\n" \
+        GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_ONE_##width) \
+        "6:\n" \
+        "subs.w %[rows], %[rows], #1\n" \
+        "bne.w 7f\n" \
+        "ldr.w %[b], [%[p], #44]\n" \
+        "ldr.w %[rows], [%[p], #52]\n" \
+        "ldr.w %[e], [%[p], #40]\n" \
+        "ldr.w %[n], [%[p], #48]\n" \
+        "add.w %[w], %[w], %[b]\n" \
+        "vldmia %[w]!, {s20-s23}\n" \
+        GLOWMCU_FIVES_FINISH(width, "add.w %[w], %[w], %[n]\n") \
+        "b.w 10f\n" \
+        "7:\n" \
+        "ldr %[n], [%[p], #32]\n" \
+        "add %[a], %[a], %[n]\n" \
+        "add %[b], %[b], %[n]\n" \
+        "add %[c], %[c], %[n]\n" \
+        "add %[d], %[d], %[n]\n" \
+        "add %[e], %[e], %[n]\n" \
+        "ldr %[n], [%[p], #36]\n" \
+        "add %[w], %[w], %[n]\n" \
+        "ldr %[n], [%[p], #28]\n" \
+        "b 2b\n" \
+        "10:\n" \
+        GLOWMCU_FIVES_OPERANDS)
+
+/* `blocks` of four channels. */
 GLOWMCU_CODE
 static inline void glowmcu_fives_f32_blocks(const glowmcu_fives_f32 *p, const float *w, float *y,
     int32_t blocks)
 {
     GLOWMCU_FIVES_VARIABLES;
 
-    __asm__ volatile(
-        GLOWMCU_FIVES_START("ldr.w %[n], [%[p], #20]\n")
-        "2:\n"
-        "subs.w %[n], %[n], #2\n"
-        "blt.w 5f\n"
-        "ands.w %[m], %[n], #2\n"
-        "beq.w 4f\n"
-        "3:\n"
-        GLOWMCU_FIVES_PAIR
-        "4:\n"
-        GLOWMCU_FIVES_PAIR
-        "subs.w %[n], %[n], #4\n"
-        "bge.w 3b\n"
-        "5:\n"
-        "ands.w %[n], %[n], #1\n"
-        "beq.w 6f\n"
-        "vldmia %[w]!, {s20-s23}\n"
-        GLOWMCU_FIVES_ALL(GLOWMCU_FIVES_ONE)
-        "6:\n"
-        "subs.w %[rows], %[rows], #1\n"
-        "bne.w 7f\n"
-        "ldr.w %[b], [%[p], #44]\n"
-        "ldr.w %[rows], [%[p], #52]\n"
-        "ldr.w %[e], [%[p], #40]\n"
-        "ldr.w %[n], [%[p], #48]\n"
-        "add.w %[w], %[w], %[b]\n"
-        "vldmia %[w]!, {s20-s23}\n"
-        GLOWMCU_FIVES_FINISH("add.w %[w], %[w], %[n]\n")
-        "b.w 10f\n"
-        "7:\n"
-        "ldr %[n], [%[p], #32]\n"
-        "add %[a], %[a], %[n]\n"
-        "add %[b], %[b], %[n]\n"
-        "add %[c], %[c], %[n]\n"
-        "add %[d], %[d], %[n]\n"
-        "add %[e], %[e], %[n]\n"
-        "ldr %[n], [%[p], #36]\n"
-        "add %[w], %[w], %[n]\n"
-        "ldr %[n], [%[p], #28]\n"
-        "b 2b\n"
-        "10:\n"
-        GLOWMCU_FIVES_OPERANDS);
+    GLOWMCU_FIVES_LOOPS(4);
 }
 
 /* What all fives have in common whose windows look alike. */
@@ -297,12 +301,12 @@ typedef void (*glowmcu_fives_run)(glowmcu_fives_f32 *fives, const float *weights
 
 /*
  * As glowmcu_window_row: in fives, which `run` computes, where a row has two products or more, in
- * pairs, and one. Of a five's channels those that fill no four are computed in pairs, too.
+ * pairs, and one. Channels of a five that fill no four are what `last_run` computes, pairs if NULL.
  */
 GLOWMCU_CODE
 static GLOWMCU_ALWAYS_INLINE void glowmcu_fives_pixels(glowmcu_window_f32 *p,
-    glowmcu_fives_run run, const void *weights, int32_t block_bytes, int32_t channels,
-    const float *x, int32_t step, float *out, int32_t count)
+    glowmcu_fives_run run, glowmcu_fives_run last_run, const void *weights, int32_t block_bytes,
+    int32_t channels, const float *x, int32_t step, float *out, int32_t count)
 {
     const int32_t fours = channels >> 2;
     const int32_t left = channels & 3;
@@ -317,8 +321,12 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_fives_pixels(glowmcu_window_f32 *p,
         if (in_fives && begun == 0 && count >= 5) {
             run(&fives, weights, fours, x, step, out);
             begun = 5;
+            if (last_run != NULL) {
+                last_run(&fives, (const float *)weights + fours * (block_bytes >> 2), 1, x, step,
+                    out + 4 * fours);
+            }
         }
-        if (begun == 0 || left > 0) {
+        if (begun == 0 || (left > 0 && last_run == NULL)) {
             float last[2][4];
             int32_t block = (begun > 0) ? fours : 0;
 
@@ -346,15 +354,6 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_fives_pixels(glowmcu_window_f32 *p,
         out += pixels * channels;
         count -= pixels;
     }
-}
-
-/* As glowmcu_window_row. */
-GLOWMCU_CODE
-static inline void glowmcu_fives_f32_pixels(glowmcu_window_f32 *p, const void *weights,
-    int32_t block_bytes, int32_t channels, const float *x, int32_t step, float *out, int32_t count)
-{
-    glowmcu_fives_pixels(p, glowmcu_fives_f32_compute, weights, block_bytes, channels, x, step,
-        out, count);
 }
 
 #endif /* GLOWMCU_FIVES_F32_H */

@@ -345,9 +345,10 @@ BOUNDS = {
 
 
 FEW_INPUTS = {
-    "1x1, 8 inputs": ("conv_2d.eight_inputs_f32", Case((1, 12, 12, 8), 16, (1, 1))),
+    "1x1, 8 inputs": ("conv_2d.few_inputs_f32", Case((1, 12, 12, 8), 16, (1, 1))),
     "1x1, 16 inputs": ("conv_2d.matrix_fives_f32", Case((1, 12, 12, 16), 32, (1, 1))),
     "1x1, 32 inputs": ("conv_2d.matrix_fives_f32", Case((1, 12, 12, 32), 64, (1, 1))),
+    "3x3, 1 input": ("conv_2d.few_inputs_f32", Case((1, 22, 22, 1), 16, (3, 3))),
     "3x3, 3 inputs": ("conv_2d.packed_fives_f32", Case((1, 32, 32, 3), 16, (3, 3))),
     "3x3, 3 inputs, stride 2": (
         "conv_2d.packed_fives_f32", Case((1, 32, 32, 3), 16, (3, 3), (2, 2), padding="SAME"),

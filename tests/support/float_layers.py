@@ -48,13 +48,23 @@ FIVE_WINDOWS = {
     "rows apart": Case((1, 9, 11, 3), 4, (3, 4), dilations=(2, 1), padding="SAME"),
     "one column of taps apart": Case((1, 9, 6, 3), 7, (3, 1), dilations=(3, 5), padding="SAME"),
 }
-EIGHT_INPUTS = {
-    "one pixel, two outputs": Case((1, 1, 1, 8), 2, (1, 1), activation="RELU"),
-    "two pixels": Case((1, 1, 2, 8), 4, (1, 1)),
-    "three pixels": Case((1, 3, 1, 8), 6, (1, 1), activation="RELU6"),
-    "four pixels": Case((1, 2, 2, 8), 10, (1, 1), activation="RELU_N1_TO_1"),
-    "eleven pixels": Case((1, 1, 11, 8), 16, (1, 1), activation="RELU"),
-    "batch of two": Case((2, 5, 3, 8), 12, (1, 1), activation="RELU"),
+FEW_INPUTS = {
+    "one pixel, one output": Case((1, 1, 1, 8), 1, (1, 1), activation="RELU"),
+    "three pixels, one input": Case((1, 1, 3, 1), 4, (1, 1)),
+    "four pixels, eight inputs": Case((1, 2, 2, 8), 10, (1, 1), activation="RELU_N1_TO_1"),
+    "five pixels, four inputs, odd outputs": Case((1, 5, 1, 4), 5, (1, 1), activation="RELU6"),
+    "seven pixels, six inputs": Case((1, 7, 1, 6), 6, (1, 1), activation="RELU"),
+    "two pixels, two inputs": Case((1, 2, 1, 2), 3, (1, 1), activation="RELU"),
+    "eleven pixels, five inputs": Case((1, 1, 11, 5), 3, (1, 1), activation="RELU6"),
+    "seven inputs, batch of two": Case((2, 5, 3, 7), 12, (1, 1), activation="RELU"),
+    "two inputs, stride 2": Case((1, 5, 13, 2), 7, (1, 1), (2, 2)),
+    "3x3, same": Case((1, 5, 12, 1), 8, (3, 3), padding="SAME", activation="RELU6"),
+    "3x3, valid, batch of two": Case((2, 4, 9, 1), 3, (3, 3), activation="RELU"),
+    "3x3, stride 2, same": Case((1, 8, 9, 1), 2, (3, 3), (2, 2), padding="SAME"),
+    "wider than the image": Case((1, 3, 2, 1), 5, (3, 5), padding="SAME", activation="RELU6"),
+    "row of three, three inputs": Case((1, 2, 8, 3), 4, (1, 3), padding="SAME", activation="RELU6"),
+    "2x2, two inputs": Case((1, 6, 9, 2), 9, (2, 2), activation="RELU6"),
+    "3x3, valid": Case((1, 5, 17, 1), 4, (3, 3), activation="RELU6"),
 }
 DEPTHWISE = {
     "four channels": Case((1, 5, 5, 4), 4, (3, 3), padding="SAME", activation="RELU"),
@@ -71,7 +81,7 @@ VARIANTS = {
     "conv_2d.packed_f32": ("CONV_2D", WINDOWS),
     "conv_2d.matrix_fives_f32": ("CONV_2D", FIVES),
     "conv_2d.packed_fives_f32": ("CONV_2D", FIVE_WINDOWS),
-    "conv_2d.eight_inputs_f32": ("CONV_2D", EIGHT_INPUTS),
+    "conv_2d.few_inputs_f32": ("CONV_2D", FEW_INPUTS),
     "conv_2d.matrix_w8_f32": ("CONV_2D", dict(list(MATRICES.items())[1:])),  # a weight is no grid
     "conv_2d.packed_w8_f32": ("CONV_2D", WINDOWS),
     "depthwise_conv_2d.packed_f32": ("DEPTHWISE_CONV_2D", DEPTHWISE),
@@ -79,5 +89,5 @@ VARIANTS = {
 }
 #: For cores that compute floats one by one.
 NO_VECTORS = (
-    "conv_2d.matrix_fives_f32", "conv_2d.packed_fives_f32", "conv_2d.eight_inputs_f32",
+    "conv_2d.matrix_fives_f32", "conv_2d.packed_fives_f32", "conv_2d.few_inputs_f32",
 )  # fmt: skip

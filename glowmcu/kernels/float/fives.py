@@ -5,8 +5,11 @@ Twenty sums share weights of two products and inputs of two: see glowmcu_fives_f
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from glowmcu.ir.function_names import specialized
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.overlap import Overlaps
 from glowmcu.kernels.float.convolution import MatrixF32, PackedF32, conv_2d
@@ -19,7 +22,7 @@ from glowmcu.kernels.float.windows import (
     vector_overlaps,
     vector_windows,
 )
-from glowmcu.kernels.kernel import ConstantArray, Site, Target, kernel
+from glowmcu.kernels.kernel import ConstantArray, KernelCode, Site, Target, kernel
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.real import Clamp
 
@@ -54,43 +57,75 @@ def fives_work(
 ) -> dict[str, float]:
     """The work of computing all channels over these windows; a group counts once.
 
-    Channels that fill no four are computed for pairs and one of each five.
+    Channels that fill no four are fewer sums of a five, a block of four for pairs.
     """
-    fours, left = channels // 4, bool(channels % 4)
-    blocks = fours + left
+    fours, left = divmod(channels, 4)
+    blocks = fours + bool(left)
     alone = pairs.count + singles.count
+    together = 2 * pairs.count + singles.count
     return {
         "call": 1.0,
         "pixels": fives.count + alone,
-        "tail": (3 * fives.count + alone) * left,
-        output_word(clamp): (5 * fives.count + 2 * pairs.count + singles.count) * 4 * blocks,
-        "block of five": fives.count * fours,
-        "row of five": fives.rows * fours,
+        "tail": alone * bool(left),
+        output_word(clamp): 5 * fives.count * channels + together * 4 * blocks,
+        "block of five": fives.count * blocks,
+        "row of five": fives.rows * blocks,
         "product for twenty": fives.products * fours,
-        "block": alone * blocks + 3 * fives.count * left,
-        "row": (pairs.rows + singles.rows) * blocks + 3 * fives.rows * left,
-        "one": (pairs.ones + singles.ones) * blocks + 3 * fives.ones * left,
-        "product for eight": pairs.products * blocks + 2 * fives.products * left,
-        "product for four": singles.products * blocks + fives.products * left,
+        **{f"product for {5 * n}": fives.products * (left == n) for n in (1, 2, 3)},
+        "block": alone * blocks,
+        "row": (pairs.rows + singles.rows) * blocks,
+        "one": (pairs.ones + singles.ones) * blocks,
+        "product for eight": pairs.products * blocks,
+        "product for four": singles.products * blocks,
     }
+
+
+def _function(kind: str, site: Site) -> str:
+    """Of a kind of loop, for the channels that fill no four."""
+    left = _left(site)
+    return specialized(f"{kind}fives", f"last {left} channels" if left else "")
+
+
+def _rendered(code: KernelCode, site: Site, kind: str) -> KernelCode:
+    """`code` in a function of its own for this kind of loop."""
+    left, is_matrix, run = (
+        _left(site),
+        kind != "window",
+        "vector_fives" if kind == "vector" else "fives",
+    )
+    windows = "matrix" if is_matrix else "conv_2d"
+    headers = [f"glowmcu_{windows}_windows.h", f"glowmcu_{run}_f32.h"]
+    if left:
+        headers.append("glowmcu_last_fives_f32.h")
+    return replace(
+        code,
+        function=_function(kind, site),
+        header="",
+        template="float/fives_f32.c.j2",
+        view={
+            "run": f"glowmcu_{run}_f32_compute",
+            "left": left,
+            "is_matrix": is_matrix,
+            "headers": tuple(headers),
+        },
+    )
 
 
 @kernel("conv_2d.matrix_fives_f32", Conv2D)
 class MatrixFivesF32(MatrixF32):
     """1x1: pixels are vectors, five at a time; an FPU without float vectors."""
 
-    function = "glowmcu_matrix_fives_f32"
     packed, packed_bytes = staticmethod(packed_fours), staticmethod(fours_bytes)
 
-    def _is_any(self, site: Site) -> bool:
-        """Whether the loops are those of any number of inputs."""
-        return _depth(site) < 8 or _depth(site) % 4 > 0
-
-    def function_of(self, site: Site) -> str:
-        return self.function if self._is_any(site) else "glowmcu_vector_fives_f32"
+    def _kind(self, site: Site) -> str:
+        """Of loops: any number of inputs, or a multiple of four."""
+        return "vector" if _depth(site) >= 8 and _depth(site) % 4 == 0 else "matrix"
 
     def code_key(self, site: Site, target: Target) -> str:
-        return self.function_of(site)
+        return _function(self._kind(site), site)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        return _rendered(super().generate(site, target), site, self._kind(site))
 
     def accepts(self, site: Site, target: Target) -> bool:
         if target.core.has_mve or not super().accepts(site, target):
@@ -102,7 +137,7 @@ class MatrixFivesF32(MatrixF32):
         batches, height, width, channels = site.signature.output.shape
         windows = vector_windows(batches * height * width, _depth(site), _FIVES)
         work = fives_work(channels, conv_2d(site).clamp, *windows)
-        return work if self._is_any(site) else {**work, "row of five": 0.0}
+        return work if self._kind(site) == "matrix" else {**work, "row of five": 0.0}
 
     def overlaps(self, site: Site) -> Overlaps:
         _, height, width, channels = site.signature.output.shape
@@ -113,7 +148,6 @@ class MatrixFivesF32(MatrixF32):
 class PackedFivesF32(PackedF32):
     """Five pixels by four channels straight from the image; an FPU without float vectors."""
 
-    function = "glowmcu_conv_2d_fives_f32"
     packed, packed_bytes = staticmethod(packed_fours), staticmethod(fours_bytes)
 
     def accepts(self, site: Site, target: Target) -> bool:
@@ -129,6 +163,12 @@ class PackedFivesF32(PackedF32):
         windows = image_windows(op, site.signature, kernel, _depth(site), _FIVES)
         return fives_work(site.signature.output.shape[3], op.clamp, *windows)
 
+    def code_key(self, site: Site, target: Target) -> str:
+        return _function("window", site)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        return _rendered(super().generate(site, target), site, "window")
+
     def overlaps(self, site: Site) -> Overlaps:
         kernel, channels = site.signature.inputs[1].shape[1:3], site.signature.output.shape[3]
         own = last_four(channels)
@@ -138,3 +178,8 @@ class PackedFivesF32(PackedF32):
 def _depth(site: Site) -> int:
     """Channels of the image."""
     return site.signature.inputs[0].shape[3]
+
+
+def _left(site: Site) -> int:
+    """Channels that fill no four."""
+    return site.signature.output.shape[3] % 4
