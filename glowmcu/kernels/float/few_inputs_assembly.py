@@ -8,7 +8,8 @@ instead of 0 and that product, which may be -0: a bias is no -0, so that results
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from glowmcu.lazy_dataclass import dataclass
 
 _REGISTERS = 32
 #: Pointers to results are core registers.
