@@ -92,3 +92,24 @@ def test_what_is_double_in_the_file_is_told(where: str, said: str) -> None:
         f"the file computes in double, here all of it is float32{said}",
     )  # fmt: skip
     assert notes_on_file(data, "m.onnx") == wanted
+
+
+@pytest.mark.parametrize(
+    ("signatures", "said"),
+    [
+        ({}, ""),
+        ({"only": 0}, ""),
+        ({"prefill": 0, "decode.1": 1}, "this is 'prefill': 'decode.1' is left out"),
+        ({"b": 1, "c": 1, "d": 1, "e": 1}, "the first subgraph: 'b', 'c', 'd' and 1 more are"),
+    ],
+)
+def test_functions_that_are_not_compiled_are_told(signatures: dict[str, int], said: str) -> None:
+    model = ModelBuilder()
+    for part in (model, model.subgraph("other")[0]):
+        x, y = part.input("x", (1, 4), "float32"), part.tensor("y", (1, 4), "float32")
+        part.op("ABS", [x], [y])
+        part.output(y)
+    notes = notes_on_file(model.finish(signatures), "m.tflite")
+    assert len(notes) == bool(said)
+    assert not said or said in notes[0]
+    assert not said or f"{len(signatures)} signatures" in notes[0]

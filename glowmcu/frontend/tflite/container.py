@@ -87,7 +87,8 @@ class OperatorRecord:
 @dataclass(frozen=True)
 class ModelRecord:
     """A subgraph of a model file, with the `others` than the main one, which control flow refers to
-    by their number in the file.
+    by their number in the file. `signatures` are functions that the file exports, and their
+    subgraphs' numbers.
     """
 
     tensors: tuple[TensorRecord, ...]
@@ -95,6 +96,7 @@ class ModelRecord:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     others: tuple[ModelRecord, ...] = ()
+    signatures: tuple[tuple[str, int], ...] = ()
 
     def subgraph(self, number: int) -> ModelRecord:
         """One of the others. Raises ValueError for a number that no other has."""
@@ -176,7 +178,11 @@ class _Reader:
         if count == 0:
             raise ValueError("it has no subgraph")
         main, *others = (self.subgraph(model, model.Subgraphs(i), codes) for i in range(count))
-        return replace(main, others=tuple(others))
+        found = (model.SignatureDefs(i) for i in range(self.spend(model.SignatureDefsLength())))
+        signatures = tuple(
+            (self.text(each.SignatureKey()), int(each.SubgraphIndex())) for each in found
+        )
+        return replace(main, others=tuple(others), signatures=signatures)
 
     def subgraph(self, model: Any, graph: Any, codes: list[str]) -> ModelRecord:
         count = self.spend(graph.TensorsLength())
@@ -243,7 +249,7 @@ class _Reader:
         if record.ShapeSignatureLength() == rank:
             signature = self.ints(rank, record.ShapeSignatureAsNumpy)
         scales, zero_points, axis = self.quantization(record)
-        name, type_name = self.text(record) or f"tensor_{index}", _type_name(record.Type())
+        name, type_name = self.text(record.Name()) or f"tensor_{index}", _type_name(record.Type())
         data = self.buffer(model, record.Buffer())
         if data is not None and record.Sparsity() is not None:
             data = self.dense(data, type_name, shape, record.Sparsity())
@@ -260,11 +266,11 @@ class _Reader:
             bool(record.IsVariable()),
         )
 
-    def text(self, record: Any) -> str:
-        name = record.Name() or b""
+    def text(self, stored: bytes | None) -> str:
+        name = stored or b""
         self.spend(len(name), 1)
         if len(name) > _MAX_NAME_BYTES:
-            raise ValueError(f"a tensor name of {len(name)} bytes")
+            raise ValueError(f"a name of {len(name)} bytes")
         return str(name.decode("utf-8", "replace"))
 
     def quantization(self, record: Any) -> tuple[tuple[float, ...], tuple[int, ...], int]:

@@ -17,7 +17,12 @@ def notes_on_tflite(
     """Sentences on the file. Raises GM101, GM103."""
     model = read_container(data, file_name)
     batch = batch_note(input_sizes(model), options, file_name)
-    return (*batch, *_weights_note(model, quantizing), *_relu6_note(model))
+    return (
+        *batch,
+        *_signatures_note(model),
+        *_weights_note(model, quantizing),
+        *_relu6_note(model),
+    )
 
 
 def has_dynamic_ranges(data: bytes, file_name: str) -> bool:
@@ -28,6 +33,21 @@ def has_dynamic_ranges(data: bytes, file_name: str) -> bool:
         return False
     records = _small_weights(read_container(data, file_name))
     return any("INT" in record.type_name for record in records)
+
+
+def _signatures_note(model: ModelRecord) -> tuple[str, ...]:
+    """Functions beside the one that is compiled: that of the first subgraph."""
+    others = [name[:60] for name, subgraph in model.signatures if subgraph != 0]
+    if not others:
+        return ()
+    first = [name[:60] for name, subgraph in model.signatures if subgraph == 0]
+    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    return (
+        f"the file has {len(model.signatures)} signatures, and this is "
+        f"{repr(first[0]) if first else 'the first subgraph'}: {', '.join(map(repr, others[:3]))}"
+        f"{more} {'are' if len(others) > 1 else 'is'} left out; a file of its own for each "
+        "function is compiled",
+    )
 
 
 def _relu6_note(model: ModelRecord) -> tuple[str, ...]:

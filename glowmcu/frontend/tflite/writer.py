@@ -26,6 +26,7 @@ from glowmcu.frontend.tflite.writer_tables import (
     write_buffers,
     write_operator,
     write_operator_code,
+    write_signature,
     write_tensor,
 )
 from glowmcu.frontend.tflite.writer_versions import Signature, builtin_version
@@ -149,8 +150,10 @@ class ModelBuilder:
         """Makes `ref` the model's next output."""
         self._outputs.append(ref.index)
 
-    def finish(self) -> bytes:
-        """The `.tflite` file. More calls may follow, and another `finish()`."""
+    def finish(self, signatures: Mapping[str, int] | None = None) -> bytes:
+        """The `.tflite` file. More calls may follow, and another `finish()`. `signatures` are names
+        of functions with the numbers of their subgraphs.
+        """
         builder = flatbuffers.Builder(1024)
         graphs = (self, *self._others)
         buffers = write_buffers(builder, [ref for graph in graphs for ref in graph._tensors])
@@ -164,12 +167,16 @@ class ModelBuilder:
         code_vector = offset_vector(builder, code_offsets)
         subgraphs = offset_vector(builder, written)
         buffer_vector = offset_vector(builder, buffers)
+        named = [write_signature(builder, *signature) for signature in (signatures or {}).items()]
+        signature_vector = offset_vector(builder, named) if named else None
         tflite.ModelStart(builder)
         tflite.ModelAddVersion(builder, _SCHEMA_VERSION)
         tflite.ModelAddOperatorCodes(builder, code_vector)
         tflite.ModelAddSubgraphs(builder, subgraphs)
         tflite.ModelAddDescription(builder, description)
         tflite.ModelAddBuffers(builder, buffer_vector)
+        if signature_vector is not None:
+            tflite.ModelAddSignatureDefs(builder, signature_vector)
         builder.Finish(tflite.ModelEnd(builder), file_identifier=b"TFL3")
         return bytes(builder.Output())
 

@@ -155,3 +155,12 @@ def write_operator(builder: Any, op: OperatorRef, codes: Sequence[OperatorCode])
     if intermediates:
         tflite.OperatorAddIntermediates(builder, intermediates)
     return int(tflite.OperatorEnd(builder))
+
+
+def write_signature(builder: Any, key: str, subgraph: int) -> int:
+    """A function that the file exports, whose inputs and outputs have no names of their own."""
+    name = builder.CreateString(key)
+    tflite.SignatureDefStart(builder)
+    tflite.SignatureDefAddSignatureKey(builder, name)
+    tflite.SignatureDefAddSubgraphIndex(builder, subgraph)
+    return int(tflite.SignatureDefEnd(builder))
