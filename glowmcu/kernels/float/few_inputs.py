@@ -61,7 +61,8 @@ class FewInputsF32(Kernel):
             "input": float(x[0] * tiles * tile.inputs),
             "copied": float(x[0] * copied * tile.inputs),
             "weight": float(times * loads(tile)),
-            "product": float(times * tile.products * tile.pixels),
+            "product": float(times * tile.products * tile.pixels * (tile.held > 1)),
+            "product alone": float(times * tile.products * tile.pixels * (tile.held == 1)),
             output_word(op.clamp): float(times * tile.pixels),
         }
 
