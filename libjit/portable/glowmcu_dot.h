@@ -18,8 +18,8 @@ static inline int32_t glowmcu_dot(const int8_t *x, const int8_t *w, int32_t coun
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
-/* Where numbers may wrap (-fno-strict-overflow), gcc does not see that what has fewer than four rows
- * of weights never comes here. */
+/* Where numbers may wrap (-fno-strict-overflow), gcc does not see that what has fewer than four
+ * rows of weights never comes here. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Warray-bounds"
 #endif
