@@ -16,7 +16,8 @@ from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 @importer("QUANTIZE")
 def import_quantize(state: Import, op: OperatorRecord) -> None:
     """From float32, or from one scale or integer type to another; weights by channels at once."""
-    if (by_channels := channel_quantization(state.model.tensors[op.outputs[0]])) is not None:
+    result = [state.model.tensors[index] for index in op.outputs[:1]]
+    if result and (by_channels := channel_quantization(result[0])) is not None:
         _quantize_channels(state, op, by_channels)
         return
     x = state.value(op, 0)
