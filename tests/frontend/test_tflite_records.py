@@ -277,7 +277,7 @@ def test_names_are_of_a_length_that_makes_sense(length: int) -> None:
     model = ModelBuilder()
     model.output(model.input("n" * length, (1,), "int8", 0.5))
     if length == 4097:
-        with pytest.raises(GlowmcuError, match="a name of 4097 bytes"):
+        with pytest.raises(GlowmcuError, match="a tensor name of 4097 bytes"):
             read_container(model.finish(), "m")
         return
     name = read_container(model.finish(), "m").tensors[0].name

@@ -107,7 +107,7 @@ def test_a_name_that_is_no_utf_8_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_name_longer_than_any_real_one_is_a_damaged_file() -> None:
-    with pytest.raises(GlowmcuError, match="a name of 5000 bytes"):
+    with pytest.raises(GlowmcuError, match="a tensor name of 5000 bytes"):
         compile_model(model_named("y" * 5000), "m.tflite", Options("m"))
 
 

@@ -18,7 +18,7 @@ from glowmcu.ops.elementwise import Add, Mul
 from glowmcu.ops.lookup import Lookup, all_values
 from glowmcu.ops.parametric_activation import Swish
 from glowmcu.ops.transcendental import Elu, Gelu, Logistic, Tanh
-from tests.learning.test_fixed_rules import _meant, _values
+from tests.learning.fixed_values import meant, values_in
 
 IMAGE, CHANNELS = (1, 3, 4, 2), (1, 1, 1, 2)
 FUNCTIONS: Mapping[str, Operation] = {
@@ -69,7 +69,7 @@ def _backwards(
     known |= {node.output: np.zeros(node.output.type.shape, np.int8)}
     known |= dict(zip(node.inputs, stored, strict=True))
     parts = fixed_rule_of(node.op)(build, node, FixedGradient(*given, scale))
-    return list(parts), _values(build, known)
+    return list(parts), values_in(build, known)
 
 
 @pytest.mark.parametrize("largest", [9000, 50])
@@ -84,7 +84,7 @@ def test_a_function_gives_back_its_slope(name: str, largest: int) -> None:
     real = (stored.astype(np.float64) - 10) * 0.05
     # By what is stored: a step of x is 0.05, one of y 0.06.
     wanted = _slope(op, [real], 0, upstream) * 0.05 / 0.06 * 0.5 / 8
-    found = _meant(parts[0], known, (1, 256))  # type: ignore[arg-type]
+    found = meant(parts[0], known, (1, 256))  # type: ignore[arg-type]
     assert np.abs(found - wanted).max() <= 2e-2 * np.abs(wanted).max()
     assert 0 < known[parts[0].common][1] <= 2**14  # type: ignore[union-attr]
 
@@ -105,7 +105,7 @@ def test_each_operand_gets_what_the_other_one_is(name: str) -> None:
     for at, (part, type_) in enumerate(zip(parts, types, strict=True)):
         assert part is not None
         wanted = _slope(op, real, at, upstream) * type_.scale / 0.07 * 0.25 / 8
-        found = _meant(part, known, type_.shape)
+        found = meant(part, known, type_.shape)
         assert np.abs(found - wanted).max() <= 2e-3 * np.abs(wanted).max()
 
 
@@ -118,5 +118,5 @@ def test_a_table_gives_back_its_slope_over_a_few_entries() -> None:
     upstream = np.full((1, 256), 4000, np.int16)
     parts, known = _backwards(Node(table, (x,), (y,), "f"), [stored.reshape(1, 256)], upstream, 1.0)
     wanted = curve / 100 * (1 - curve / 100) * 100 * 0.05 * 4000 / 8
-    found = _meant(parts[0], known, (1, 256))[0]  # type: ignore[arg-type]
+    found = meant(parts[0], known, (1, 256))[0]  # type: ignore[arg-type]
     assert np.abs(found - wanted).max() <= 0.15 * wanted.max()

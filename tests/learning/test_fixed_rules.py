@@ -35,6 +35,7 @@ from glowmcu.ops.transpose_conv import TransposeConv2D
 from glowmcu.pipeline import application_graph
 from glowmcu.training import training_of
 from tests.learning.fixed_models import gathered
+from tests.learning.fixed_values import meant, values_in
 from tests.learning.test_fixed_point import label
 
 INDICES = np.array([[0, 2, 2, -5], [7, 1, 0, 1]], np.int32)
@@ -100,22 +101,6 @@ def _real(node: Node, operands: Sequence[Array]) -> Array:
     return node.op.evaluate(operands, signature, Rounding.DOUBLE)[0].astype(np.float64)
 
 
-def _values(build: FixedBuilder, known: dict[Value, Array]) -> dict[Value, Array]:
-    for node in build.nodes:
-        assert node.type_fault is None
-        inputs = [known[value] for value in node.inputs]
-        results = node.op.evaluate(inputs, node.signature, Rounding.DOUBLE)
-        known.update(zip(node.outputs, results, strict=True))
-    return known
-
-
-def _meant(found: FixedGradient, known: Mapping[Value, Array], shape: Shape) -> Array:
-    exponent, peak = (int(number) for number in known[found.common])
-    numbers = known[found.numbers].astype(np.float64)
-    assert np.abs(numbers).max(initial=0) <= peak <= 2**14
-    return np.broadcast_to(numbers * 2.0**exponent * found.scale, shape)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_what_an_operand_gets_is_what_its_change_does_to_the_loss(name: str) -> None:
     """Scales of operands are twice those of results: a step of what is stored moves two."""
@@ -130,7 +115,7 @@ def test_what_an_operand_gets_is_what_its_change_does_to_the_loss(name: str) -> 
     known |= {value: np.zeros(value.type.shape, np.int8) for value in node.outputs}
     known |= {node.inputs[at]: data for at, data in fixed.items()}
     parts = fixed_rule_of(node.op)(build, node, FixedGradient(*given, 0.125))
-    known = _values(build, known)
+    known = values_in(build, known)
     assert [part is None for part in parts] == [at in fixed for at in range(len(shapes))]
     before = _real(node, operands)
     for at, part in enumerate(parts):
@@ -142,7 +127,7 @@ def test_what_an_operand_gets_is_what_its_change_does_to_the_loss(name: str) -> 
             moved[at][place] += 2.0
             changed = _real(node, moved) - before
             wanted[place] = (changed * upstream).sum() * 2.0**3 * 0.125
-        found = _meant(part, known, shapes[at])
+        found = meant(part, known, shapes[at])
         unit = 2.0 ** int(known[part.common][0]) * part.scale
         assert np.abs(found - wanted).max() <= 4 * unit + 1e-3 * np.abs(wanted).max()
 
@@ -161,7 +146,7 @@ def test_a_transposed_convolution_gives_back_what_it_spreads() -> None:
     sums = by_sums(build, node, FixedGradient(*given, 1.0))
     found = by_input(build, node, sums, w)
     known = dict(zip(given, (upstream, shared(0, upstream)), strict=True))
-    known = _values(build, {**known, y: np.zeros(y.type.shape, np.int8), w: weights})
+    known = values_in(build, {**known, y: np.zeros(y.type.shape, np.int8), w: weights})
     real = weights * np.reshape(quantization.scales, (4, 1, 1, 1))
     zeros = [np.zeros(x.type.shape), real, np.zeros(4)]
     wanted = np.empty(x.type.shape)
@@ -169,7 +154,7 @@ def test_a_transposed_convolution_gives_back_what_it_spreads() -> None:
         moved = np.zeros(x.type.shape)
         moved[place] = 0.5 / 0.25
         wanted[place] = (_real(node, [moved, *zeros[1:]]) * upstream).sum()
-    assert np.abs(_meant(found, known, x.type.shape) - wanted).max() < 2e-3 * np.abs(wanted).max()
+    assert np.abs(meant(found, known, x.type.shape) - wanted).max() < 2e-3 * np.abs(wanted).max()
 
 
 @pytest.mark.parametrize("power", [0, 26, -200])
@@ -190,7 +175,7 @@ def test_gradients_add_up_however_far_apart_their_scales_are(power: int, is_zero
     known = dict(zip(values, (a, b), strict=True)) | {stored: np.zeros((1, 50), np.int8)}
     top = power + (40 if is_zero else 2)
     known |= {commons[0]: shared(top, a), commons[1]: shared(0, b)}
-    found = _meant(total, _values(build, known), (1, 50))
+    found = meant(total, values_in(build, known), (1, 50))
     wanted = 1.3 * 2.0 ** (top - power) * a - 0.7 * b
     assert np.abs(found - wanted).max() < 1e-3 * np.abs(wanted).max()
 

@@ -180,7 +180,7 @@ class _Reader:
         main, *others = (self.subgraph(model, model.Subgraphs(i), codes) for i in range(count))
         found = (model.SignatureDefs(i) for i in range(self.spend(model.SignatureDefsLength())))
         signatures = tuple(
-            (self.text(each.SignatureKey()), int(each.SubgraphIndex())) for each in found
+            (self.text(one.SignatureKey(), "signature"), int(one.SubgraphIndex())) for one in found
         )
         return replace(main, others=tuple(others), signatures=signatures)
 
@@ -266,11 +266,11 @@ class _Reader:
             bool(record.IsVariable()),
         )
 
-    def text(self, stored: bytes | None) -> str:
+    def text(self, stored: bytes | None, of: str = "tensor") -> str:
         name = stored or b""
         self.spend(len(name), 1)
         if len(name) > _MAX_NAME_BYTES:
-            raise ValueError(f"a name of {len(name)} bytes")
+            raise ValueError(f"a {of} name of {len(name)} bytes")
         return str(name.decode("utf-8", "replace"))
 
     def quantization(self, record: Any) -> tuple[tuple[float, ...], tuple[int, ...], int]:
