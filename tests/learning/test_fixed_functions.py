@@ -72,7 +72,7 @@ def _backwards(
     return list(parts), values_in(build, known)
 
 
-@pytest.mark.parametrize("largest", [9000, 50])
+@pytest.mark.parametrize("largest", [9000, 5])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_gives_back_its_slope(name: str, largest: int) -> None:
     """Also of a gradient whose numbers are small."""
