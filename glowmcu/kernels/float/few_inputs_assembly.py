@@ -99,6 +99,7 @@ def tile_assembly(tile: Tile, outputs: int, limit: str) -> tuple[str, ...]:
 
 def _begin(tile: Tile) -> Iterator[str]:
     row = tile.columns * tile.depth
+    yield "/* inputs of all pixels */"
     for y in range(tile.height):
         if y:
             yield "add.w %[a], %[a], %[b]"
@@ -118,6 +119,7 @@ def _outputs(tile: Tile, outputs: int, limit: str) -> Iterator[str]:
     counted = limit != "most" and outputs > 1
     stored = results.pop() if outputs % 2 == 0 else ""
     yield "1:"
+    yield "/* outputs in twos: sums of all pixels, weights and a bias each */"
     yield f"movs.w %[n], #{outputs // 2 if counted else -(-outputs // 2)}"
     if outputs % 2 and outputs > 1:
         yield "b.w 3f"
@@ -251,6 +253,7 @@ def _check(tile: Tile, outputs: int, limit: str) -> Iterator[str]:
         return
     sums = [f"s{tile.sum(pixel)}" for pixel in range(tile.pixels)]
     sums += sums[-1:] * (len(sums) % 2)
+    yield "/* a sum that is no number: all of the tile again, without a limit from here on */"
     for a, b in zip(sums[::2], sums[1::2], strict=True):
         yield f"vcmpe.f32 {a}, {b}"
     yield "vmrs %[n], fpscr"
