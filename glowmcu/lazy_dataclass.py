@@ -60,7 +60,6 @@ class _Unmade:
         with _making:
             if self.made:
                 return
-            delattr(owner, "__signature__")
             # Without a text the standard decorator writes one, which takes as long as the rest.
             owner.__doc__ = owner.__doc__ or owner.__name__
             if "__repr__" not in owner.__dict__:
@@ -74,14 +73,16 @@ class _Unmade:
 
 
 class _Signature:
-    """In place of a class's signature, which `inspect` and help pages ask for."""
+    """A class's signature, which `inspect` and help pages ask for: that of its `__init__`."""
 
     def __init__(self, unmade: _Unmade) -> None:
         self.unmade = unmade
 
     def __get__(self, _: object, asked: type) -> inspect.Signature:
         self.unmade.make()
-        return inspect.signature(asked)
+        made = inspect.signature(asked.__init__)  # type: ignore[misc]
+        _, *given = made.parameters.values()
+        return made.replace(parameters=given)
 
 
 def _beside(owner: type, *, frozen: bool) -> type:

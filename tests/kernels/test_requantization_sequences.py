@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
+from glowmcu.ir.assembly_macros import plain
 from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.dsp.dense.requantization_assembly import floor_pair, one_channel
 from glowmcu.kernels.requantization.forms import FormKind, RequantizationTask, find_form
@@ -93,8 +94,13 @@ def test_a_channels_sums_become_what_the_layer_gives(kind: FormKind, packed: boo
     for name, low, value in zip(sums, lows, raw, strict=True):
         registers[low] = 77
         registers[name] = 256 * (value + start) + 77 if packed else value + start
-    lines = one_channel(kind, form.postshift, sums, lows if packed else ())
-    got = executed(lines, registers)
+    parts = [slice(0, 2), slice(2, 4), slice(4, 6), slice(6, 7)]
+    calls = [
+        call
+        for part in parts
+        for call in one_channel(kind, form.postshift, sums[part], lows[part] if packed else ())
+    ]
+    got = executed(plain(calls), registers)
     wanted = np.clip(asked.outputs(np.array([[value + 345 for value in raw]])), -128, 127)
     assert [got[name] for name in sums] == wanted[0].tolist()
 
@@ -115,7 +121,9 @@ def test_two_channels_in_one_sum_are_told_apart() -> None:
     for (first, second), h, x in zip(raws, highs, lows, strict=True):
         registers[x] = second
         registers[h] = signed(int(forms[0].addend[0]) + 256 * first + second)
-    got = executed(floor_pair(highs, lows, 11), registers)
+    calls = [*floor_pair(highs[:1], lows[:1], 11), *floor_pair(highs[1:3], lows[1:3], 11),
+             *floor_pair(highs[3:], lows[3:], 11)]  # fmt: skip
+    got = executed(plain(calls), registers)
     for (first, second), h, x in zip(raws, highs, lows, strict=True):
         wanted = (high.outputs(np.array([[first + 345]])), low.outputs(np.array([[second - 17]])))
         assert [got[h], got[x]] == [int(np.clip(each, -128, 127)[0, 0]) for each in wanted]
